@@ -11,8 +11,8 @@ request is the server process's, all threads and the system included.
 
 A row is FAILED if an answer is an error, is lost, or has another length than the first answer. The first answer's
 logits, of every image of the batch, are compared with those that the server writes as JSON for the image alone. A part
-that fails gives rows with the reason, FAILED or ERROR, and the others go on; the file has the rows so far. Exit code 1:
-a row is FAILED; 5: none is, but a row is an ERROR.
+that fails gives rows with the reason, FAILED or ERROR, and the others continue; the file has the rows so far. Exit
+code 1: a row is FAILED; 5: none is, but a row is an ERROR.
 """
 
 import argparse

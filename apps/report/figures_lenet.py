@@ -28,7 +28,7 @@ def layers(rows):
     return drawing("layers", "The layers of a pass", figure, caption)
 
 
-MAX_PARTS, MAX_WAYS = 12, 12  # that a figure shows
+MAX_PANELS, MAX_BARS = 12, 12  # of a figure: parts of the network, and ways to compute each
 
 
 def _choices(panels_of, name, title, caption):
@@ -52,10 +52,10 @@ def _choices(panels_of, name, title, caption):
 def ways(rows):
     """Of `lenslet tune`: the time of each way to compute a part of the network, a panel a part."""
     parts = parts_of_network(rows)
-    shown = {name: some[:MAX_WAYS] for name, some in list(parts.items())[:MAX_PARTS]}
+    shown = {name: some[:MAX_BARS] for name, some in list(parts.items())[:MAX_PANELS]}
     caption = "Median time of each way to compute layers, the fastest first. A + joins what one kernel computes."
-    if len(parts) > MAX_PARTS or any(len(some) > MAX_WAYS for some in parts.values()):
-        caption += f" At most {MAX_PARTS} parts and {MAX_WAYS} ways of each; all are in the table of all rows."
+    if len(parts) > MAX_PANELS or any(len(some) > MAX_BARS for some in parts.values()):
+        caption += f" At most {MAX_PANELS} parts and {MAX_BARS} ways of each; all are in the table of all rows."
     return _choices(shown, "ways", "The ways to compute each layer", caption)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import common
+import tables_conv
 from common import lack, like_for_like, load, rows_of
 
 import results
@@ -165,28 +166,45 @@ def convolutions(gpu):
             results.geometric_mean(cells.values()),
             "wall time from page-locked memory and back" if how == "with copies" else "kernel time, device events",
         )
-    group = common.convbench_group(gpu)
-    for math, ours in (("fp32", "winograd"), ("tf32", "tensor_core")) if group else ():
-        both = selection.deep_pairs(group.rows, f"{ours} {math}", f"cudnn {math}")
-        if both:
-            mine, theirs = (results.geometric_mean(row.gflops / 1e3 for row in rows) for rows in zip(*both))
-            yield compared(
-                f"3×3, 32 and 64 channels, batch 8, {math}, hot, TFLOP/s ({len(both)} shapes)",
-                mine,
-                theirs,
-                f"{words.short(mine)}{' effective' if ours == 'winograd' else ''} (`{ours}`)",
-                f"{words.short(theirs)} (cuDNN)",
-                "operations of the direct sum over the time" if ours == "winograd" else "device events",
-            )
+    if group := common.convbench_group(gpu):
+        how = "operations of the direct sum over the time"
+        yield from deep(group, "fp32", "winograd", how, " effective")
+
+
+def on_tensor_cores(folder):
+    """Of the file of the deep shapes in tf32; of a folder without it, of convbench's other files."""
+    name = tables_conv.DEEP.format("tf32")
+    if group := common.convbench_group(folder, (name,)) or common.convbench_group(folder):
+        yield from deep(group, "tf32", "tensor_core", f"device events, on {group.device}")
+
+
+def deep(group, math, ours, how, kind=""):
+    """The deep 3x3 shapes, a backend beside cuDNN. `kind`: of the rate."""
+    both = selection.deep_pairs(group.rows, f"{ours} {math}", f"cudnn {math}")
+    if both:
+        mine, theirs = (results.geometric_mean(row.gflops / 1e3 for row in rows) for rows in zip(*both))
+        yield compared(
+            f"3×3, 32 and 64 channels, batch 8, {math}, hot, TFLOP/s ({len(both)} shapes)",
+            mine,
+            theirs,
+            f"{words.short(mine)}{kind} (`{ours}`)",
+            f"{words.short(theirs)} (cuDNN)",
+            how,
+        )
 
 
 GPU_PARTS = (lenet_on_gpu, one_image, single_call, user_calls, streaming)
+CONV_PARTS = (convolutions, on_tensor_cores)
 
 
 def results_table(gpu, cpu):
     peers, matrix = load(gpu, "peers.json"), load(gpu, "matrix.json")
-    folders = {user_calls: common.newest(gpu, "calls.json")}
-    parts = [*(part(folders.get(part, gpu)) for part in GPU_PARTS), lenet_on_cpu(cpu), convolutions(gpu)]
+    folders = {
+        user_calls: common.newest(gpu, "calls.json"),
+        on_tensor_cores: common.newest(gpu, tables_conv.DEEP.format("tf32")),
+    }
+    gpu_parts, conv_parts = ([part(folders.get(part, gpu)) for part in some] for some in (GPU_PARTS, CONV_PARTS))
+    parts = [*gpu_parts, lenet_on_cpu(cpu), *conv_parts]
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."

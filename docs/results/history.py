@@ -34,7 +34,7 @@ def figures(folder):
         return "" if value is None else f"{value:.0f}" if value >= 1e6 else f"{value:.6g}"
 
     commit = commits(folder)
-    for part in (*headline.GPU_PARTS, headline.lenet_on_cpu, headline.convolutions):
+    for part in (*headline.GPU_PARTS, headline.lenet_on_cpu, *headline.CONV_PARTS):
         for line in part(folder):
             for figure, (mine, theirs) in (line.values or {line.what: (None, None)}).items():
                 values = map(number, (mine, theirs, line.ratio))

@@ -10,7 +10,8 @@ from results import Rows, geometric_mean
 from tables import markdown
 from words import ratio, short
 
-DEEP = "deep3x3-{}.json"  # of convbench run --dt on the list deep3x3.txt, by type
+DEEP = "deep3x3-{}.json"  # of convbench run on the list deep3x3.txt, by type; fp16, bf16: --dt
+DEEP_TYPES = {"tf32": {"math": "tf32"}, "fp16": {"dt": "fp16"}, "bf16": {"dt": "bf16"}}  # labels of a file's rows
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
 RESNET_50 = (
@@ -58,10 +59,10 @@ def rgb(gpu, group):
     ) + picture(gpu / "rgb-ratio.svg", PICTURES["rgb-ratio"])
 
 
-def deep(group):
-    """3x3 at batch 8: ours and cuDNN, fp32 and tensor cores."""
+def deep(group, elsewhere):
+    """3x3 at batch 8: ours and cuDNN, fp32 and tensor cores, without the math modes that have rows elsewhere."""
     found = selection.deep_rows(group.rows)
-    names = selection.deep_names(found)
+    names = [name for name in selection.deep_names(found) if name.split()[1] not in elsewhere]
     rates = {p: {name: best[name].gflops / 1e3 for name in names if name in best} for p, best in found.items()}
     lines = [
         [", ".join(selection.DEEP.match(problem).groups()), *(short(mine.get(name)) for name in names)]
@@ -210,14 +211,14 @@ def direct_ladder(folder):
     return "\n\n".join(filter(None, tables))
 
 
-def side_by_side(group, rows, columns):
+def side_by_side(group, rows, columns, runs="all in one run"):
     """A line per problem, a column per backend, in µs; `columns`: {heading: backend, math and layout of its rows}."""
     rows = rows.where(cache="hot")
     cells = [in_microseconds(rows.where(**wanted), rows.problems()) for wanted in columns.values()]
     names = [f"`{selection.bare(problem)}`" for problem in rows.problems()]
     return (
         markdown(
-            f"{group.device}, hot, µs, all in one run; cuDNN in its faster layout where no layout is named:",
+            f"{group.device}, hot, µs, {runs}; cuDNN in its faster layout where no layout is named:",
             ["problem", *columns],
             zip(names, *cells),
         )
@@ -238,7 +239,7 @@ def sliced_k(folder):
 def resnet50(folder):
     """The convolutions of ResNet-50: a line per math mode and filter, a column per batch, what auto takes by cuDNN."""
     maths = [math for math in selection.MATH_MODES if (folder / RESNET_50.format(math)).exists()]
-    lines, batches = [], []
+    lines, batches, half = [], [], False
     for math in maths:
         rows = load(folder, RESNET_50.format(math)).rows.where(cache="hot")
         name = f"{math} tensors" if any(row.text("dt") for row in rows) else math
@@ -252,14 +253,16 @@ def resnet50(folder):
                 for key in ((batch, size), (batch, "all")):
                     pairs.setdefault(key, []).append((ours, theirs))
         batches = sorted({batch for batch, _ in pairs} | set(batches), key=int)
+        half = half or (name != math and bool(pairs))
         for size in sorted({size for _, size in pairs}):
             cells = [pairs.get((batch, size), ()) for batch in batches]
             lines.append([name, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
     return (
         markdown(
             f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
-            " `auto` takes, or `tensor_core` for tensors of 16 bits, beside cuDNN in one run; hot, each in its faster"
-            " layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many problems faster.",
+            f" `auto` takes{', or `tensor_core` for tensors of 16 bits' if half else ''}, beside cuDNN in one run; hot,"
+            " each in its faster layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many"
+            " problems faster.",
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
         )
@@ -268,28 +271,39 @@ def resnet50(folder):
     )
 
 
-def deep_16_bits(folder):
-    """The deep 3x3 shapes with fp16 and bf16 tensors: tensor_core by cuDNN, a line per shape, a column per type."""
-    types = [dt for dt in ("fp16", "bf16") if (folder / DEEP.format(dt)).exists()]
+def deep_types(folder):
+    """The types of which the folder has a file of the deep 3x3 shapes."""
+    return [name for name in DEEP_TYPES if (folder / DEEP.format(name)).exists()]
+
+
+def type_title(name):
+    """ "tf32", "fp16 tensors"."""
+    return f"{name} tensors" if "dt" in DEEP_TYPES[name] else name
+
+
+def deep_by_type(folder):
+    """The deep 3x3 shapes on tensor cores: tensor_core by cuDNN, a line per shape, a column per type."""
+    types = deep_types(folder)
     cells = {}  # by problem and type: the fastest rows of tensor_core and cuDNN
-    for dt in types:
-        for problem, mine in load(folder, DEEP.format(dt)).rows.where(cache="hot", dt=dt).by("problem").items():
+    for name in types:
+        rows = load(folder, DEEP.format(name)).rows.where(cache="hot", **DEEP_TYPES[name])
+        for problem, mine in rows.by("problem").items():
             pair = [mine.where(backend=backend).best() for backend in ("tensor_core", "cudnn")]
             if all(pair):
-                cells.setdefault(problem, {})[dt] = pair
-    means = {dt: [pair[dt] for pair in cells.values() if dt in pair] for dt in types}
+                cells.setdefault(problem, {})[name] = pair
+    means = {name: [pair[name] for pair in cells.values() if name in pair] for name in types}
     return (
         markdown(
-            f"**3×3 with tensors of 16 bits**, {load(folder, DEEP.format(types[0])).device}, batch 8, hot:"
-            " `tensor_core` beside cuDNN in one run, each in its faster layout: TFLOP/s, and how many times as fast as"
+            f"**3×3 on tensor cores**, {load(folder, DEEP.format(types[0])).device}, batch 8, hot: `tensor_core`"
+            " beside cuDNN in one run per type, each in its faster layout: TFLOP/s, and how many times as fast as"
             " cuDNN; the last line in geometric means, with the number of shapes in which it is faster.",
-            ["problem", *types],
+            ["problem", *map(type_title, types)],
             [
                 *(
-                    [f"`{selection.bare(problem)}`", *(one_against_cudnn(pairs.get(dt)) for dt in types)]
+                    [f"`{selection.bare(problem)}`", *(one_against_cudnn(pairs.get(name)) for name in types)]
                     for problem, pairs in cells.items()
                 ),
-                ["all", *(against_cudnn(means[dt]) for dt in types)],
+                ["all", *(against_cudnn(means[name]) for name in types)],
             ],
         )
         if cells
@@ -321,22 +335,19 @@ def depthwise(group):
     return side_by_side(group, rows, {**columns, "cuDNN": {"backend": "cudnn"}})
 
 
-def deep_layouts(group, columns):
-    """A line per deep shape, a column per entry of `columns`, in µs, as side_by_side() writes it."""
-    return side_by_side(group, selection.algorithms(group.rows).get("implicit_gemm", Rows()), columns)
-
-
-def tensor_core(group):
-    """The deep shapes on tensor cores: tf32 and fp16, both layouts, beside cuDNN's tf32; hot, µs."""
-    kinds = (("tf32", "tensor_core", "tf32"), ("cuDNN tf32", "cudnn", "tf32"), ("fp16", "tensor_core", "fp16"))
-    return deep_layouts(
-        group,
-        {
-            f"{name} {layout}": {"backend": backend, "math": math, "layout": layout}
-            for name, backend, math in kinds
-            for layout in ("NCHW", "NHWC")
-        },
-    )
+def tensor_core(folder):
+    """The deep shapes on tensor cores: tf32 in both layouts, tensors of 16 bits, each beside cuDNN's; hot, µs."""
+    files = {name: load(folder, DEEP.format(name)) for name in deep_types(folder)}
+    columns = {}
+    for name in files:
+        for title, backend in (("", "tensor_core"), ("cuDNN ", "cudnn")):
+            wanted = {"backend": backend, **DEEP_TYPES[name]}
+            if "dt" in wanted:
+                columns[f"{title}{type_title(name)}"] = wanted
+            else:
+                columns |= {f"{title}{name} {layout}": {**wanted, "layout": layout} for layout in ("NCHW", "NHWC")}
+    rows = Rows(row for file in files.values() for row in file.rows)
+    return side_by_side(next(iter(files.values())), rows, columns, "a run per type") if files else ""
 
 
 def cutlass(gpu):
@@ -368,4 +379,5 @@ def cutlass(gpu):
 def winograd(group):
     """The deep shapes in fp32: winograd, implicit_gemm and cuDNN; hot, µs."""
     names = {"winograd": "winograd", "implicit_gemm": "implicit_gemm", "cuDNN": "cudnn"}
-    return deep_layouts(group, {name: {"backend": backend, "math": "fp32"} for name, backend in names.items()})
+    columns = {name: {"backend": backend, "math": "fp32"} for name, backend in names.items()}
+    return side_by_side(group, selection.algorithms(group.rows).get("implicit_gemm", Rows()), columns)

@@ -76,7 +76,7 @@ def page_link(gpu):
 def full_tables(gpu, cpu):
     common.loaded.clear()  # so that commits() lists what these tables quote, not what was drawn before
     lenet, conv, group = tables_lenet, tables_conv, common.convbench_group(gpu)
-    newest = common.newest(gpu, "networks*.json")
+    newest, deep = common.newest(gpu, "networks*.json"), common.newest(gpu, conv.DEEP.format("*"))
     parts = {
         "LeNet-5 on the GPU": [
             lenet.digits(gpu),
@@ -104,9 +104,9 @@ def full_tables(gpu, cpu):
         ],
         "Convolutions": [
             conv.rgb(gpu, common.rgb_group(gpu)),
-            conv.deep(group),
+            conv.deep(group, {"tf32"}.intersection(conv.deep_types(deep))),
             conv.resnet50(common.newest(gpu, conv.RESNET_50.format("*"))),
-            conv.deep_16_bits(common.newest(gpu, conv.DEEP.format("bf16"))),
+            conv.deep_by_type(deep),
             conv.cutlass(gpu),
             conv.ladder(gpu, group),
             page_link(gpu),
@@ -132,22 +132,22 @@ def sections(gpu, cpu):
     measured = {
         "im2col_gemm": (tables_conv.im2col, "study a"),
         "depthwise": (tables_conv.depthwise, "study d"),
-        "tensor_core": (tables_conv.tensor_core, "study b"),
         "winograd": (tables_conv.winograd, "study b"),
     }
     pages = {
         README: {"results": short + lacking(), "swap": swap},
         FULL: {"results": full + lacking()},
     }
-    for name, table, file in (
-        ("direct", tables_conv.direct_ladder, tables_conv.LADDER),
-        ("sliced_k", tables_conv.sliced_k, tables_conv.BATCH_1),
-        ("fused_lenet", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
+    for name, part, table, file in (
+        ("direct", "measured", tables_conv.direct_ladder, tables_conv.LADDER),
+        ("tensor_core", "measured", tables_conv.tensor_core, tables_conv.DEEP.format("tf32")),
+        ("sliced_k", "measured", tables_conv.sliced_k, tables_conv.BATCH_1),
+        ("fused_lenet", "measured", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):
         page, folder = KERNELS / f"{name}.md", common.newest(gpu, file)
         common.loaded.clear()
         text = table(folder) or f"Not measured: there is no {file}."
-        pages[page] = {"measured": f"{text}\n\n{source(page, folder)}"}
+        pages[page] = {**pages.get(page, {}), part: f"{text}\n\n{source(page, folder)}"}
     for name, (table, what) in measured.items():
         common.loaded.clear()
         group = common.convbench_group(gpu)
@@ -186,32 +186,38 @@ def numbers_of(value, key=""):
             yield from (f"{value * scale:,.{digits}f}" for digits in (1, 2, 3))
 
 
-def figures_of_no_file(pages):
+def hand_written(page):
+    """The page's text outside the markers."""
+    return re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
+
+
+def not_in_files(page, text, stated, known_of, key=str):
+    """Of what `text` states: what is not known_of() a result file that it links, if it links any."""
+    names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", text) if stated else []
+    known = {key(one) for name in names for one in known_of(json.loads((page.parent / name).read_text()))}
+    for one in stated if names else ():
+        if key(one) not in known:
+            yield f"{page.name}: {', '.join(names)}: {one}"
+
+
+def figures_of_no_file(page):
     """Figures with a decimal point, in paragraphs that link result files and tables after them, that no file has."""
-    for page in pages:
-        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
-        paragraphs = stated.split("\n\n")
-        for paragraph, after in zip(paragraphs, [*paragraphs[1:], ""]):
-            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", paragraph)
-            text = re.sub(r"\]\([^)]*\)", "]", paragraph) + (after if after.startswith("|") else "")
-            figures = re.findall(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.])", text) if names else []
-            files = [json.loads((page.parent / name).read_text()) for name in names] if figures else []
-            known = {number for file in files for number in numbers_of(file)}
-            yield from (f"{page.name}: {', '.join(names)}: {figure}" for figure in figures if figure not in known)
+    paragraphs = hand_written(page).split("\n\n")
+    for paragraph, after in zip(paragraphs, [*paragraphs[1:], ""]):
+        text = re.sub(r"\]\([^)]*\)", "]", paragraph) + (after if after.startswith("|") else "")
+        figures = re.findall(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.])", text)
+        yield from not_in_files(page, paragraph, figures, numbers_of)
 
 
-def commits_of_no_file(pages):
-    """Sentences with "at commit HEX" whose linked result files are all of other commits."""
-    for page in pages:
-        stated = re.sub(r"<!-- (\w+): begin -->.*?<!-- \1: end -->", "", page.read_text(), flags=re.DOTALL)
-        for sentence in re.split(r"(?<=\.)\s+(?=[A-Z|#`-])|\n\n", stated):
-            commits = re.findall(r"at\s+commit\s+`?([0-9a-f]{7,40})", sentence)
-            names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", sentence) if commits else []
-            files = [json.loads((page.parent / name).read_text()) for name in names]
-            known = [run["git"] for file in files for run in provenance.runs(file) if run.get("git")]
-            for git in commits if names else ():
-                if not any(git.startswith(one) or one.startswith(git) for one in known):
-                    yield f"{page.name}: {', '.join(names)}: commit {git}"
+def commits_of_no_file(page):
+    """Commits of sentences with "at commit HEX" whose linked result files are all of other commits."""
+
+    def gits(file):
+        return (run["git"] for run in provenance.runs(file) if run.get("git"))
+
+    for sentence in re.split(r"(?<=\.)\s+(?=[A-Z|#`-])|\n\n", hand_written(page)):
+        commits = re.findall(r"at\s+commit\s+`?([0-9a-f]{7,40})", sentence)
+        yield from not_in_files(page, sentence, commits, gits, key=lambda git: git[:7])
 
 
 def filled(page, parts):
@@ -266,12 +272,13 @@ def check(gpu, texts):
     by_hand = list(speeds_by_hand((README, FULL)))
     if by_hand:
         sys.exit("\n".join(["speeds outside the markers, which no script writes:", *by_hand]))
-    of_no_file = list(figures_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
-    if of_no_file:
-        sys.exit("\n".join(["figures that the files beside them do not have:", *of_no_file]))
-    of_no_commit = list(commits_of_no_file(sorted((common.ROOT / "docs").rglob("*.md"))))
-    if of_no_commit:
-        sys.exit("\n".join(["commits of which the files beside them are not:", *of_no_commit]))
+    pages = sorted((common.ROOT / "docs").rglob("*.md"))
+    for complaints, what in (
+        (figures_of_no_file, "figures that the files beside them do not have:"),
+        (commits_of_no_file, "commits of which the files beside them are not:"),
+    ):
+        if found := [complaint for page in pages for complaint in complaints(page)]:
+            sys.exit("\n".join([what, *found]))
     old = [str(path) for path in stale(gpu)]
     if old:
         sys.exit(

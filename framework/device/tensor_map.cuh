@@ -13,35 +13,35 @@
 
 namespace lenslet {
 
-/// The driver's cuTensorMapEncodeIm2col, found through the runtime: the library does not link to the driver. Throws
-/// DeviceError, UnavailableError if the driver is too old.
-inline decltype(&cuTensorMapEncodeIm2col) encode_im2col_map() {
-  void* found = nullptr;
+/// Sets `found` to a function of the driver, which the runtime finds, because the library does not link to the driver;
+/// to null if the driver is too old.
+inline cudaError_t find_driver_function(const char* name, void*& found) {
   cudaDriverEntryPointQueryResult status{};
 #if CUDART_VERSION >= 12050
-  LENSLET_CUDA_CHECK(
-      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &found, 12000, cudaEnableDefault, &status));
+  const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &status);
 #else
-  LENSLET_CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeIm2col", &found, cudaEnableDefault, &status));
+  const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &status);
 #endif
-  if (status != cudaDriverEntryPointSuccess || !found)
+  if (error != cudaSuccess || status != cudaDriverEntryPointSuccess) found = nullptr;
+  return error;
+}
+
+/// The driver's cuTensorMapEncodeIm2col. Throws DeviceError, UnavailableError if the driver is too old.
+inline decltype(&cuTensorMapEncodeIm2col) encode_im2col_map() {
+  void* found = nullptr;
+  LENSLET_CUDA_CHECK(find_driver_function("cuTensorMapEncodeIm2col", found));
+  if (!found) {
     throw UnavailableError(
         "the NVIDIA driver has no cuTensorMapEncodeIm2col: install a driver for CUDA 12 or later");
+  }
   return reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(found);
 }
 
-/// "CUDA_ERROR_INVALID_VALUE (1)"; the number alone if the driver does not name it.
+/// "CUDA_ERROR_INVALID_VALUE (1)"; "CUresult (1)" if the driver does not name it.
 inline std::string driver_error_name(CUresult result) {
   void* found = nullptr;
-  cudaDriverEntryPointQueryResult status{};
-#if CUDART_VERSION >= 12050
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion("cuGetErrorName", &found, 12000, cudaEnableDefault, &status);
-#else
-  const cudaError_t error = cudaGetDriverEntryPoint("cuGetErrorName", &found, cudaEnableDefault, &status);
-#endif
   const char* name = nullptr;
-  if (error == cudaSuccess && status == cudaDriverEntryPointSuccess && found)
+  if (find_driver_function("cuGetErrorName", found) == cudaSuccess && found)
     (void)reinterpret_cast<decltype(&cuGetErrorName)>(found)(result, &name);
   return concat(name ? name : "CUresult", " (", static_cast<int>(result), ")");
 }

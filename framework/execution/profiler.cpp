@@ -67,9 +67,10 @@ class StageRecorder : public Tracer {
   bool failed_ = false;
 };
 
-// Events of so many stages of a step are made in advance. Most backends have three at most, but one that computes in
-// slices has them in each. Chosen by hand.
+// Stages of a step for which events are created in advance. Most backends have at most three, but one that computes in
+// slices has them in each slice. Chosen by hand.
 constexpr size_t kStagesPerStep = 16;
+
 class PassProfiler {
  public:
   PassProfiler(Executable& executable, const ProfileOptions& options)

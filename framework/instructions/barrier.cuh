@@ -60,7 +60,8 @@ __device__ __forceinline__ void bulk_copy(uint32_t target, const void* source, i
               : "memory"));
 }
 
-/// Position in a ring of buffers with a barrier each, and the parity of its current round.
+/// Position in a ring of buffers with a pair of barriers each, and the parity of its current round. Users compute the
+/// addresses of a pair in place: with a function for them the compiler schedules the wgmma kernels otherwise.
 struct RingPosition {
   int index = 0;
   uint32_t parity = 0;

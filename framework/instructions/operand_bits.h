@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "framework/tensor/float_formats.h"
+
 namespace lenslet {
 
 /// fp32 with 10 bits after the leading one, rounded to nearest, ties away from zero, as cvt.rna.tf32 does.
@@ -24,15 +26,19 @@ inline uint16_t fp16_bits(float value) {
   return bits;
 }
 
-/// Writes one rounded operand, 4 or 2 bytes wide, as element `index` of `target`.
+/// Writes the bits of an operand as element `index` of `target`.
+template <class Bits>
+void put_bits(unsigned char* target, int64_t index, Bits bits) {
+  std::memcpy(target + index * static_cast<int64_t>(sizeof bits), &bits, sizeof bits);
+}
+
+/// Writes a value, rounded to tf32 (4 bytes) or fp16 (2 bytes), as element `index` of `target`.
 inline void put_operand(unsigned char* target, int64_t index, float value, bool tf32) {
-  if (tf32) {
-    const uint32_t bits = tf32_bits(value);
-    std::memcpy(target + index * 4, &bits, 4);
-  } else {
-    const uint16_t bits = fp16_bits(value);
-    std::memcpy(target + index * 2, &bits, 2);
-  }
+  tf32 ? put_bits(target, index, tf32_bits(value)) : put_bits(target, index, fp16_bits(value));
+}
+/// The same, rounded to bf16.
+inline void put_bf16_operand(unsigned char* target, int64_t index, float value) {
+  put_bits(target, index, float_to_bfloat16(value));
 }
 
 }  // namespace lenslet

@@ -7,7 +7,8 @@ namespace lenslet {
 /// The mask of an exchange in which every lane takes part.
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 
-inline constexpr int kWarpgroup = 128;     // threads that execute a wgmma together: four warps
+inline constexpr int kWarpgroup = 128;  // threads that execute a wgmma together
+inline constexpr int kWarpgroupWarps = kWarpgroup / 32;
 inline constexpr int kWarpgroupRows = 64;  // rows of the product of a wgmma
 
 }  // namespace lenslet

@@ -56,10 +56,10 @@ constexpr size_t bytes_of(ElementType type, int64_t elements) noexcept {
   const auto count = static_cast<size_t>(elements), bits = static_cast<size_t>(type.bits());
   return bits % 8 == 0 ? count * (bits / 8) : (count * bits + 7) / 8;
 }
-/// The name.
+/// name(), for messages.
 constexpr const char* to_string(ElementType type) noexcept { return type.name(); }
 
-/// The types of a number: fp32, and those of 16 bits.
+/// The element types of numbers, not pixels.
 inline constexpr ElementType kFloatTypes[] = {ElementType::kFp32, ElementType::kFp16, ElementType::kBf16};
 /// Whether it is one of kFloatTypes.
 constexpr bool is_float(ElementType type) noexcept {

@@ -13,12 +13,12 @@ namespace lenslet {
 float rounded_to(ElementType type, float value);
 /// rounded_to() for each value, with all threads.
 void round_to(ElementType type, std::vector<float>& values);
-/// Writes `values` [count], rounded, to `elements`: bytes_of(type, count) bytes.
+/// Writes `values` [count], rounded as by rounded_to(), to `elements`: bytes_of(type, count) bytes.
 void store_floats(ElementType type, const float* values, int64_t count, void* elements);
-/// Reads `count` elements, exactly.
+/// Reads `elements` [count] to `values`. Every element is exact in fp32.
 void load_floats(ElementType type, const void* elements, int64_t count, float* values);
 
-/// `values` as elements of `type`, four bytes a float, zeros after the last.
+/// The bytes of `values` [count] as elements of `type`, in whole floats; bytes after the last element are zero.
 std::vector<float> stored_floats(ElementType type, const float* values, int64_t count);
 
 }  // namespace lenslet

@@ -1,8 +1,8 @@
-// How far a right result of an activation may lie from the judge's: a row for each function.
+// Bounds of the errors of activations, a row for each function.
 //
 // In units of u = 2^-24, the rounding of an operation, relative to the magnitude m that the judge gives
 // (reference::Result). A unit in the last place (ulp) is at most 2u of a value, and at most u of one in [1/2, 1).
-// The functions behind them err by, in ulp:
+// The functions that they call err by, in ulp:
 //   GPU: expf 2, erff 2, log1pf 1, logf 1, tanhf 2, division and sqrtf 0, and half an ulp each, as these count from the
 //        correctly rounded result (NVIDIA, CUDA C++ Programming Guide, "Mathematical Functions", single precision, with
 //        -prec-div=true and -prec-sqrt=true, which are nvcc's defaults)
@@ -17,7 +17,7 @@
 
 namespace lenslet {
 
-/// 0 if every result is exact.
+/// The bound of a function's error, in u; 0 if every result is exact.
 inline int error_of(Activation function) {
   switch (function) {
     case Activation::kAbs:

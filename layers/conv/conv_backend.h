@@ -42,12 +42,14 @@ struct ConvArgs {
   float* y = nullptr;
 };
 
+/// Channels of a group: `direct` suits fewer, and kernels that work tile by tile suit more.
+inline constexpr int kTileChannels = 8;
+
 /// Whether the products fill a tile of the tensor cores. If those of few channels by few filters do not, fp32 is faster
 /// than a kernel that works tile by tile.
 inline bool fills_tensor_cores(const Conv2dProblem& problem) {
-  constexpr int kFewChannels = 8,
-                kFewFilters = 16;  // of a group; `direct` suits fewer channels, a tile has 16 filters
-  return problem.c / problem.groups >= kFewChannels || problem.k / problem.groups > kFewFilters;
+  constexpr int kFewFilters = 16;  // of a group: the rows of a tile
+  return problem.c / problem.groups >= kTileChannels || problem.k / problem.groups > kFewFilters;
 }
 
 /// A backend prepared for one problem.

@@ -41,8 +41,8 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
                            v.dilation_h, "x", v.dilation_w));
   }
   const auto wrong = [](const WindowDirection& direction) {
-    const int64_t behind = int64_t{direction.pad} + direction.more_pad, reach = direction.reach();
-    return direction.pad < 0 || behind < 0 || direction.pad > reach || behind > reach;
+    const int64_t after = int64_t{direction.pad} + direction.more_pad, reach = direction.reach();
+    return direction.pad < 0 || after < 0 || direction.pad > reach || after > reach;
   };
   if (wrong(v.down()) || wrong(v.across())) {
     throw DataError(concat("pooling with ", window_words(v), " supports padding from 0 to ", v.down().reach(),

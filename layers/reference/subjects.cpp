@@ -132,7 +132,8 @@ void add_short_convolutions(Subjects& subjects, SubjectOptions options) {
   }
 }
 
-// Operands alike and broadcast in every place; moves of every dimension; sizes that several threads share.
+// Operands of equal shapes, and broadcast along each dimension; transposes, padding and slices of each dimension; sizes
+// that several threads share.
 template <class NextSeed>
 void add_joins(Subjects& subjects, NextSeed next_seed) {
   for (const int64_t count : {1, 3, 4, 17, 1023, 80021})

@@ -29,7 +29,7 @@ struct Ink {
   std::vector<int32_t> labels;   // for each pixel of depth: 1 + the number of its mark, or 0
   int left = 0, top = 0;         // where depth begins in the picture, pixels
   int factor = 1;                // pixels of the picture per pixel of depth, in both directions
-  float noise = 0;               // if there is no ink: standard deviation of the paper's noise, grey levels
+  float noise = 0;  // standard deviation of the paper's noise, grey levels; 0 unless `level` is 0
   std::vector<std::string> steps;
   PictureWarnings warnings;
 };

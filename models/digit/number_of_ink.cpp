@@ -29,7 +29,7 @@ namespace lenslet {
 namespace {
 
 constexpr size_t kMaxStrokes = 120;  // more marks are a texture
-// Grey levels: noise that reaches the depth of faint ink. The noise of a camera in little light is below 10.
+// Grey levels: noise that reaches the depth of faint ink, 12.5. Numbers.AreRefusedInNoiseButPaperIsBlank holds it.
 constexpr float kMaxPaperNoise = kFaintLevel / kInkSigmas;
 // Shares of the digits' height.
 constexpr double kWide = 0.75;      // a wider mark may be several digits

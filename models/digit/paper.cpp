@@ -42,15 +42,17 @@ constexpr double kClearer = 1.3;   // a channel with this many times the contras
 constexpr float kMinDepth = 0.5f;  // grey levels: less is rounding
 
 // A picture's grey plane, and every stride-th pixel of it: these samples are enough to fit the paper.
+// Pixels from one sample to the next.
+int stride_of(const Plane& grey) {
+  return static_cast<int>(ceil_div(std::max(grey.width, grey.height), kMaxSamples));
+}
+
 struct Sampled {
   const Plane& full;
   int stride;
   Plane samples;
 
-  explicit Sampled(const Plane& grey)
-      : full(grey),
-        stride(static_cast<int>(ceil_div(std::max(grey.width, grey.height), kMaxSamples))),
-        samples(sample(grey, stride)) {}
+  explicit Sampled(const Plane& grey) : full(grey), stride(stride_of(grey)), samples(sample(grey, stride)) {}
 };
 
 // A band along the edges, which is paper in most pictures.
@@ -249,7 +251,8 @@ Separation separate(const Plane& plane) {
     return static_cast<float>(side) * (paper.difference[i] - uneven.level.values[i]);
   };
   // Fit again to all samples that the first fit takes for paper, also away from the edges.
-  for (int round = 0; round < 2; ++round) {
+  constexpr int kRefits = 2;  // chosen by hand
+  for (int round = 0; round < kRefits; ++round) {
     const float gate = std::max(kInkSigmas * paper.sigma, kTexture);
     std::vector<float> marked;
     for (size_t i = 0; i < paper.difference.size(); ++i) {
@@ -278,7 +281,7 @@ Separation separate(const Plane& plane) {
 Plane depth_of(const Plane& grey, const Separation& separation, std::vector<std::string>& steps) {
   const auto side = static_cast<float>(separation.side);
   const Uneven& uneven = separation.uneven;
-  const int stride = Sampled(grey).stride;
+  const int stride = stride_of(grey);
   Plane paper(grey.width, grey.height), depth(grey.width, grey.height);
   std::vector<uint8_t> left_out(depth.values.size());
   float brightest = 0;

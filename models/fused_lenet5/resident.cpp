@@ -26,7 +26,8 @@ namespace {
 
 static_assert(ResidentLenet5::kMaxBatch == resident::kSlots &&
               ResidentLenet5::kMaxClusters == resident::kMaxClusters);
-constexpr double kNsPerMs = 1e6, kNsPerS = 1e9;
+constexpr int64_t kNsPerMs = 1000000, kMaxMs = INT64_MAX / kNsPerMs;  // about 292 years
+constexpr double kNsPerS = 1e9, kNsPerQuery = 1e6;  // a query of the stream each millisecond
 
 /// The value in the lower half of an answer's word.
 float value_of(uint64_t word) { return float_from_bits(static_cast<uint32_t>(word)); }
@@ -91,8 +92,9 @@ class ResidentLenet5::Kernel {
  private:
   static const ResidentOptions& check_options(const ResidentOptions& options) {
     check_gpu("a resident kernel needs", options.device);
-    if (options.idle_ms < 1 || options.lease_ms < 1) {
-      throw UsageError(concat("resident kernel: idle_ms and lease_ms must be at least 1, found ",
+    for (const int64_t ms : {options.idle_ms, options.lease_ms}) {
+      if (ms >= 1 && ms <= kMaxMs) continue;
+      throw UsageError(concat("resident kernel: idle_ms and lease_ms must be 1 to ", kMaxMs, ", found ",
                               options.idle_ms, " and ", options.lease_ms));
     }
     if (options.max_clusters < 1 || options.max_clusters > kMaxClusters) {
@@ -121,8 +123,11 @@ class ResidentLenet5::Kernel {
   }
   void start() {
     stop();
-    resident::Turn turn{
-        launch_.clusters(), named_, {}, options_.idle_ms * 1000000, options_.lease_ms * 1000000};
+    resident::Turn turn{};
+    turn.clusters = launch_.clusters();
+    turn.launch = named_;
+    turn.idle_ns = options_.idle_ms * kNsPerMs;
+    turn.lease_ns = options_.lease_ms * kNsPerMs;
     for (uint64_t cluster = 0; cluster < clusters_; ++cluster)
       turn.first_image[cluster] = first_image(cluster);
     launch_.enqueue(memory_, turn, stream_);
@@ -156,11 +161,11 @@ class ResidentLenet5::Kernel {
           const double now = host_now_ns();
           if (began == 0) began = now;
           if (now - began < next_query_ns_) return;
-          next_query_ns_ += kNsPerMs;
+          next_query_ns_ += kNsPerQuery;
           small_lenet5::throw_on_failure(stream_);
           if (now - began > device_timeout_s() * kNsPerS) throw_device_timeout();
         });
-    next_query_ns_ = kNsPerMs;
+    next_query_ns_ = kNsPerQuery;
     return value;
   }
 
@@ -172,7 +177,7 @@ class ResidentLenet5::Kernel {
   uint64_t clusters_;
   uint64_t launches_ = 0, named_ = 0;  // so far; the launch that the slots name
   uint64_t submitted_ = 0, answered_ = 0;
-  double next_query_ns_ = kNsPerMs;  // waiting time until the next query of the stream
+  double next_query_ns_ = kNsPerQuery;  // waiting time until the next query of the stream
 };
 
 ResidentLenet5::ResidentLenet5(const Safetensors& weights, const ResidentOptions& options)

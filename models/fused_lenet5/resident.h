@@ -3,7 +3,7 @@
 // Launching a kernel and waiting for it takes longer than LeNet-5 itself. This kernel is launched once. Afterwards the
 // host writes an image as 113 words to page-locked memory, and the answer appears there as one word. The kernel
 // occupies one multiprocessor per block of its clusters, with one cluster 8 of an H200's 132. Other streams can use the
-// rest. Several clusters answer many images at once sooner and leave less to others.
+// rest. More clusters answer more images at a time and leave fewer multiprocessors to others.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace lenslet::resident {
 
 // Images in flight. A cluster takes one image at a time: more slots would only lengthen the queue. Chosen by hand.
 inline constexpr int kSlots = 64;
-// A power of two; clusters of two blocks, as many as an H200 has room for.
+// A power of two that divides kSlots. 64 clusters of two blocks are 128 of an H200's 132 multiprocessors.
 inline constexpr int kMaxClusters = 64;
 static_assert(kSlots % kMaxClusters == 0, "a slot belongs to one cluster");
 inline constexpr int kWordPixels = 7, kImageWords = 112;  // 28 x 28 bytes; a row is four words

@@ -230,30 +230,9 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
     for (const int dim : dims) bytes += {0, 0, 0, static_cast<char>(dim)};
     return bytes;
   };
-  const std::string pixels = {90,
-                              80,
-                              10,
-                              20,
-                              0,
-                              0,
-                              0,
-                              0,
-                              /* row 1 */ 1,
-                              2,
-                              60,
-                              70,
-                              9,
-                              9,
-                              5,
-                              5,
-                              /* row 2 */ 0,
-                              0,
-                              30,
-                              40,
-                              50,
-                              60,
-                              7,
-                              7};
+  const std::string pixels = std::string{90, 80, 10, 20, 0, 0, 0, 0} +  // the brightest row is 0
+                             std::string{1, 2, 60, 70, 9, 9, 5, 5} +    // 1
+                             std::string{0, 0, 30, 40, 50, 60, 7, 7};   // 2
   write_file("{dir}/out/rows/train-images-idx3-ubyte", big_endian({3, 4, 2}) + pixels);
   write_file("{dir}/out/rows/train-labels-idx1-ubyte", big_endian({3}) + std::string({0, 1, 1}));
   write_file("{dir}/out/rows.txt", "red\ngreen\nblue\ngrey\n");

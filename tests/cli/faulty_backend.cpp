@@ -22,7 +22,7 @@ class FaultyKernel : public ConvKernel {
 };
 
 class LostDeviceBackend : public FaultyBackend {
- public:
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     if (std::getenv("LENSLET_TEST_FAULT_WHILE_PREPARING") != nullptr)
       throw DeviceError("planted fault: no kernel image for this device");

@@ -56,13 +56,13 @@ Directions directions_of_tile(const Seen& seen) {
   Directions directions = {{"images", shape.n, shape.images},
                            {"rows", shape.p, int64_t{shape.row_patches} * rows},
                            {"columns", shape.q, int64_t{shape.column_patches} * columns},
-                           {"filters", shape.k, int64_t{shape.channel_groups} * out},
+                           {"filters", shape.k, int64_t{shape.filter_groups} * out},
                            {"channels", shape.c, shape.chunk},
                            {"columns of a thread", shape.q, columns}};
   if (shape.images > 1) directions.push_back({"images side by side", shape.n, shape.images});
   if (shape.images > 1 && shape.contiguous)
     directions.push_back({"images in one copy", shape.n, shape.images});
-  if (shape.channel_groups > 1) directions.push_back({"filters side by side", shape.k, int64_t{2} * out});
+  if (shape.filter_groups > 1) directions.push_back({"filters side by side", shape.k, int64_t{2} * out});
   return directions;
 }
 
@@ -463,27 +463,26 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
     const char* choice;  // of the kernel's form, then the blocks of its last launch
   } kPinned[] = {
       {"mb1ic1ih28oc6oh24kh5", "direct", MathMode::kFp32,
-       "rows, 1x4 positions x 2 channels per thread; 5x3x1 of 32"},
+       "rows, 1x4 positions x 2 filters per thread; 5x3x1 of 32"},
       {"mb1ic1ih28oc6oh24kh5", "implicit_gemm", MathMode::kFp32,
        "16 filters x 32 positions per block; 18x1x1 of 32"},
-      {"mb1ic1ih28oc6oh24kh5", "winograd", MathMode::kFp32,
-       "F(2x2,5x5), 1 chunks of 256 tiles; 2x6x1 of 128"},
+      {"mb1ic1ih28oc6oh24kh5", "winograd", MathMode::kFp32, "F(2x2,5x5), 1 chunk of 256 tiles; 2x6x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kTf32,
        "few, strips of 8x2 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb1ic1ih28oc6oh24kh5", "tensor_core", MathMode::kFp16,
        "few, strips of 8x2 positions, 1 image per stage; 1x1x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
-       "tile, 1x4 positions x 2 channels per thread, 8112 bytes shared; 32x8x1 of 64"},
+       "tile, 1x4 positions x 2 filters per thread, 8112 bytes shared; 32x8x1 of 64"},
       {"mb64ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
        "16 filters x 32 positions per block; 128x1x1 of 32"},
       {"mb64ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
-       "F(2x2,5x5), 1 chunks of 1024 tiles; 8x16x1 of 128"},
+       "F(2x2,5x5), 1 chunk of 1024 tiles; 8x16x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kTf32,
        "few, strips of 8x1 positions, 1 image per stage; 64x1x1 of 128"},
       {"mb64ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
        "few, strips of 8x1 positions, 1 image per stage; 64x1x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "direct", MathMode::kFp32,
-       "tile, 2x4 positions x 4 channels per thread, 32448 bytes shared; 1250x2x1 of 128"},
+       "tile, 2x4 positions x 4 filters per thread, 32448 bytes shared; 1250x2x1 of 128"},
       {"mb10000ic6ih12oc16oh8kh5", "implicit_gemm", MathMode::kFp32,
        "16 filters x 128 positions per block; 5000x1x1 of 64"},
       {"mb10000ic6ih12oc16oh8kh5", "winograd", MathMode::kFp32,
@@ -493,31 +492,31 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb10000ic6ih12oc16oh8kh5", "tensor_core", MathMode::kFp16,
        "few, strips of 8x1 positions, 4 images per stage; 528x1x1 of 128"},
       {"mb8ic64ih128oc256oh126kh3", "direct", MathMode::kFp32,
-       "tile, 2x4 positions x 8 channels per thread, 25344 bytes shared; 256x16x1 of 128"},
+       "tile, 2x4 positions x 8 filters per thread, 25344 bytes shared; 256x16x1 of 128"},
       {"mb8ic64ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,
        "128 filters x 128 positions per block, rows of three taps; 2016x1x1 of 256"},
       {"mb8ic64ih128oc256oh126kh3", "winograd", MathMode::kFp32,
-       "F(4x4,3x3), products kept in registers, 1 chunks of 8192 tiles; 2048x1x1 of 384"},
+       "F(4x4,3x3), products kept in registers, 1 chunk of 8192 tiles; 2048x1x1 of 384"},
       {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
        "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
       {"mb8ic64ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
        "tma, 128 positions x 128 filters, 2 blocks a multiprocessor; 264x1x1 of 288"},
       {"mb8ic128ih128oc256oh126kh3", "direct", MathMode::kFp32,
-       "tile, 2x4 positions x 8 channels per thread, 25344 bytes shared; 256x16x1 of 128"},
+       "tile, 2x4 positions x 8 filters per thread, 25344 bytes shared; 256x16x1 of 128"},
       {"mb8ic128ih128oc256oh126kh3", "implicit_gemm", MathMode::kFp32,
        "128 filters x 128 positions per block, rows of three taps; 2016x1x1 of 256"},
       {"mb8ic128ih128oc256oh126kh3", "winograd", MathMode::kFp32,
-       "F(4x4,3x3), products kept in registers, 1 chunks of 8192 tiles; 2048x1x1 of 384"},
+       "F(4x4,3x3), products kept in registers, 1 chunk of 8192 tiles; 2048x1x1 of 384"},
       {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kTf32,
        "wgmma, 256 positions x 128 filters, 3 slices of inputs, 4 stages of 3 taps; 132x1x1 of 512"},
       {"mb8ic128ih128oc256oh126kh3", "tensor_core", MathMode::kFp16,
        "tma, 128 positions x 128 filters, 2 blocks a multiprocessor; 264x1x1 of 288"},
       {"mb1ic64ih56oc64oh56kh3ph1", "direct", MathMode::kFp32,
-       "tile, 1x4 positions x 2 channels per thread, 10816 bytes shared; 14x32x1 of 64"},
+       "tile, 1x4 positions x 2 filters per thread, 10816 bytes shared; 14x32x1 of 64"},
       {"mb1ic64ih56oc64oh56kh3ph1", "implicit_gemm", MathMode::kFp32,
        "16 filters x 128 positions per block; 100x1x1 of 64"},
       {"mb1ic64ih56oc64oh56kh3ph1", "winograd", MathMode::kFp32,
-       "F(2x2,3x3), 1 chunks of 896 tiles; 7x64x1 of 128"},
+       "F(2x2,3x3), 1 chunk of 896 tiles; 7x64x1 of 128"},
       {"mb1ic64ih56oc64oh56kh3ph1", "tensor_core", MathMode::kTf32,
        "wgmma, 128 positions x 64 filters, 8 slices of inputs, 4 stages of 3 taps; 26x1x1 of 512"},
       {"mb1ic64ih56oc64oh56kh3ph1", "tensor_core", MathMode::kFp16,
@@ -531,7 +530,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
       {"mb8ic3ih256oc3oh256kh3ph1", "implicit_gemm", MathMode::kFp32,
        "8 filters x 256 positions per block; 2048x1x1 of 64"},
       {"mb8ic3ih256oc3oh256kh3ph1", "winograd", MathMode::kFp32,
-       "F(2x2,3x3), 1 chunks of 131072 tiles; 1024x1x1 of 128"},
+       "F(2x2,3x3), 1 chunk of 131072 tiles; 1024x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "tensor_core", MathMode::kTf32,
        "mma, 16 filters x 128 positions per block; 4096x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "tensor_core", MathMode::kFp16,
@@ -628,6 +627,33 @@ TEST(ConvLaunches, KeepTheirSharedMemoryBesideOthers) {
       EXPECT_NO_THROW(run(*kernel, stream));
     }
   }
+}
+
+// A refusal of pooling states what was found, of each condition.
+TEST(ConvLaunches, TensorCoreRefusesPoolingWithWhatItFound) {
+  const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, "tensor_core").open();
+  const auto reason = [&](const char* text, TensorLayout layout = TensorLayout::kNchw) {
+    Conv2dProblem problem = Conv2dProblem::parse(text);
+    problem.layout = layout;
+    return backend.fuses_max_pool(problem, MathMode::kTf32, Pool2dWindow::square(2, 2)).reason();
+  };
+  const std::string only = "tensor_core fuses max pooling only ",
+                    leave = ": leave the pooling a layer of its own";
+  EXPECT_EQ(reason("mb1ic1ih28oc6oh24kh5"), "");
+  EXPECT_EQ(reason("mb1ic1ih28oc6oh24kh5", TensorLayout::kNhwc), only + "in NCHW, found NHWC" + leave);
+  EXPECT_EQ(reason("mb1ic16ih14oc16oh14kh1"),
+            only +
+                "of filters with 3 or 5 rows in one group, with stride and dilation 1, found 1x1 at stride "
+                "1x1, padding 0x0, dilation 1x1 in 1 group" +
+                leave);
+  EXPECT_EQ(
+      reason("mb1ic4ih14oc20oh12kh3"),
+      only +
+          "for at most 16 filters of at most 32 values (channels x columns) a row, found 20 filters of 12" +
+          leave);
+  EXPECT_EQ(
+      reason("mb1ic1ih200oc6oh196kh5"),
+      only + "if two images and the outputs of one fit 49152 bytes of shared memory, found 320000" + leave);
 }
 
 __global__ void shared_by_two_operators_kernel() {}

@@ -114,8 +114,8 @@ TEST(Conv2dLayer, EveryBackendComputes) {
   for (const std::string& backend : layer.backends(DeviceKind::kCpu)) {
     for (bool relu : {false, true}) {
       OperatorRequest request = request_for(layer, problem.input_shape());
-      const ReluLayer behind;
-      if (relu) request.fused = {&behind};
+      const ReluLayer next;
+      if (relu) request.fused = {&next};
       if (const Support support = layer.supports(backend, request); !support) {
         EXPECT_NE(support.reason(), "");
         continue;
@@ -291,8 +291,8 @@ TEST(Conv2dLayer, TakesWinogradWhereItSuits) {
     OperatorRequest request = request_for(layer, problem.input_shape());
     EXPECT_EQ(layer.preferred(request), backend) << text;
     // One that does not suit fuses as much when it is asked for by name.
-    const ReluLayer behind;
-    request.fused = {&behind};
+    const ReluLayer next;
+    request.fused = {&next};
     const BackendEntry* const winograd = layer.find_backend("winograd", DeviceKind::kCpu);
     EXPECT_TRUE(!layer.supports(*winograd, request) || layer.suits(*winograd, request)) << text;
   }

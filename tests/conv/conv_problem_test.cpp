@@ -213,7 +213,7 @@ TEST(ConvProblem, CountsWork) {
   EXPECT_EQ(Conv2dProblem::parse("g2ic4ih3oc2kh3").flops(), 2.0 * 2 * 2 * 9);
 }
 
-TEST(ConvProblem, RefusesNumbersThatAreNone) {
+TEST(ConvProblem, RefusesMalformedNumbers) {
   expect_refused("ic0x10ih28oc6kh5", "ic", "1 to 2147483647", "0x10");
   expect_refused("ic1ih1e3oc6kh5", "ih", "1 to 2147483647", "1e3");
   expect_refused("ic1 ih28oc6kh5", "ic", "1 to 2147483647", "found '1 ' in");

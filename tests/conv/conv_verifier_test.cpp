@@ -56,6 +56,8 @@ class SabotagedBackend : public WrappedBackend {
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return WrappedBackend::workspace_bytes(problem, math) + 64;
   }
+
+ protected:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<SabotagedKernel>(request.problem, WrappedBackend::make_kernel(request),
                                              sabotage_);
@@ -190,6 +192,8 @@ class CarefulChoice : public SabotagedBackend {
     loose.by_image_maximum = true;
     return loose;
   }
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     struct Kernel : WrappedKernel {
       using WrappedKernel::WrappedKernel;
@@ -201,7 +205,6 @@ class CarefulChoice : public SabotagedBackend {
     return kernel;
   }
 
- private:
   bool tells_;
 };
 
@@ -222,10 +225,12 @@ TEST(ConvVerifier, HoldsAChoiceToItsOwnBound) {
 class AnyMathBackend : public SabotagedBackend {
  public:
   using SabotagedBackend::SabotagedBackend;
-  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
+
+ private:
+  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare in_fp32 = request;
     in_fp32.math = MathMode::kFp32;
@@ -273,10 +278,12 @@ class HalfBackend : public SabotagedBackend {
   using Spoil = std::function<void(ElementType, const std::vector<float>& sums, uint16_t* y)>;
   explicit HalfBackend(Spoil spoil) : SabotagedBackend(run_correctly), spoil_(std::move(spoil)) {}
   bool takes(ElementType type) const override { return type.bits() == 16; }
-  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return accuracy_of_sums(problem, math);
   }
+
+ private:
+  Support do_supports(const Conv2dProblem&, MathMode) const override { return Support::yes(); }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     struct Kernel : WrappedKernel {
       Kernel(std::unique_ptr<ConvKernel> kernel, const Conv2dProblem& of, const Spoil& how)
@@ -303,7 +310,6 @@ class HalfBackend : public SabotagedBackend {
     return std::make_unique<Kernel>(std::move(kernel), request.problem, spoil_);
   }
 
- private:
   Spoil spoil_;
 };
 
@@ -419,13 +425,14 @@ class ForgetsOneKind : public SabotagedBackend {
     return leaky_ ? rectifier.slope > 0 && std::isinf(rectifier.ceiling)
                   : rectifier.slope == 0 && std::isfinite(rectifier.ceiling);
   }
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare changed = request;
     changed.rectifier = {};
     return SabotagedBackend::make_kernel(changed);
   }
 
- private:
   bool leaky_;
 };
 
@@ -444,13 +451,14 @@ class OtherWindow : public SabotagedBackend {
  public:
   explicit OtherWindow(std::optional<Pool2dWindow> window)
       : SabotagedBackend(run_correctly), window_(window) {}
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare changed = request;
     changed.max_pool = window_;
     return SabotagedBackend::make_kernel(changed);
   }
 
- private:
   std::optional<Pool2dWindow> window_;
 };
 

@@ -74,12 +74,13 @@ class CheatingBackend : public WrappedBackend {
     any_choice.constant *= 1e6;  // the choice of the honest kernel is not reported
     return any_choice;
   }
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<CheatingKernel>(request, WrappedBackend::make_kernel(request), cheat_,
                                             request.bias ? -1 : prepared_++);
   }
 
- private:
   Cheat cheat_;
   mutable int prepared_ = 0;
 };
@@ -101,13 +102,14 @@ class ForgetfulBackend : public WrappedBackend {
   using Forget = std::function<void(ConvPrepare&)>;
   explicit ForgetfulBackend(Forget forget)
       : WrappedBackend(find_conv_backend(kDevice.kind, "direct").open()), forget_(std::move(forget)) {}
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     ConvPrepare other = request;
     forget_(other);
     return WrappedBackend::make_kernel(other);
   }
 
- private:
   Forget forget_;
 };
 

@@ -191,7 +191,7 @@ TEST_F(Cheats, WritingOutsideItsOutput) {
 }
 
 // One output that the reference does not judge, in the middle of a large problem.
-TEST_F(Cheats, HidingANumberThatIsNone) {
+TEST_F(Cheats, HidingANan) {
   expect_caught(
       [](Victim& victim, const ConvArgs& args, RunContext& context) {
         work(victim, args, context);

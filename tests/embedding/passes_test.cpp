@@ -80,7 +80,7 @@ TEST(Passes, OfOneSizeGiveTheBitsThatPassesOfAnotherGive) {
   EXPECT_EQ(a, c);
 }
 
-TEST(Passes, KeptOnesAllocateNothing) {
+TEST(Passes, KeptPassesDoNotAllocate) {
   for (const std::string& backend : all_backends()) {
     if (backend == "onednn") continue;  // the library may allocate
     SCOPED_TRACE(backend);
@@ -122,7 +122,7 @@ TEST(Passes, FromBytesToClassesCopyNothingOnTheCpu) {
   EXPECT_EQ(own(pass.output()), output) << "the answers were copied";
 }
 
-TEST(Passes, OfManySmallSizesAreKeptOnTheCpu) {
+TEST(Passes, CpuKeepsManySmallPasses) {
   Model model = cpu_model_of("");
   std::vector<Prediction> predictions(20);
   const auto round = [&] {
@@ -136,7 +136,7 @@ TEST(Passes, OfManySmallSizesAreKeptOnTheCpu) {
   EXPECT_EQ(counter.allocations(), 0);
 }
 
-TEST(Passes, OfManyLargeSizesAreNot) {
+TEST(Passes, CpuDropsLargePasses) {
   Model model = Model::built_in(on_cpu("layered"));  // a pass of 1,000 images holds 30 MB and more
   const std::vector<uint8_t> pixels(1004 * kPixels);
   std::vector<float> logits(1004 * 10);

@@ -45,9 +45,10 @@ Seen classify(const char* setting, const char* plan, const char* backend) {
     lenslet_prediction answer;
     if (status == LENSLET_OK) status = lenslet_predict_u8(model, pixels, 1, &answer);
     const std::string text = lenslet_last_error();
-    const bool told = ::write(error_pipe[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    const bool written =
+        ::write(error_pipe[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
     lenslet_model_destroy(model);
-    return told ? static_cast<int>(status) : 99;
+    return written ? static_cast<int>(status) : 99;
   });
   ::close(error_pipe[1]);
   Seen seen;

@@ -73,7 +73,7 @@ class FaultyKernel : public ConvKernel {
 };
 
 class StruckBackend : public FaultyBackend {
- public:
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const char* const anywhere = std::getenv("LENSLET_TEST_FAULT_ANYWHERE");
     const bool struck = request.problem.c == 6 || (anywhere != nullptr && std::strcmp(anywhere, "1") == 0);

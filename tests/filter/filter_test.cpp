@@ -243,6 +243,8 @@ class ForgetfulKernel : public WrappedKernel {
 class ForgetfulBackend : public WrappedBackend {
  public:
   ForgetfulBackend() : WrappedBackend(find_conv_backend(DeviceKind::kCpu, "direct").open()) {}
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<ForgetfulKernel>(WrappedBackend::make_kernel(request));
   }

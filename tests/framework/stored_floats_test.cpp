@@ -107,7 +107,7 @@ TEST(StoredFloats, FillWholeFloats) {
   EXPECT_EQ(rounded[0], 1.0f);
 }
 
-TEST(StoredFloats, RefuseWhatIsNoNumber) {
+TEST(StoredFloats, RefusePixelTypes) {
   float value = 0;
   expect_error<DataError>([&] { store_floats(ElementType::kUint8, &value, 1, &value); },
                           "cannot convert elements of type uint8; expected fp32, fp16 or bf16");

@@ -1,5 +1,5 @@
 // safetensors. The first bit of the first byte allows NaN and infinity. With its second bit the rest is a header
-// without its length, followed by as many zero bytes of data as the second byte states, so that the parser behind the
+// without its length, followed by as many zero bytes of data as the second byte states, so that the parser after the
 // length is reached.
 #include "framework/io/safetensors.h"
 

@@ -229,7 +229,7 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp32, 16, "small", "16 clusters of 4 blocks, an image each"},
       {MathMode::kFp32, 17, "small", "17 clusters of 2 blocks, an image each"},
       {MathMode::kFp32, 66, "small", "66 clusters of 2 blocks, an image each"},
-      {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 images at once"},
+      {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 image at once"},
       {MathMode::kFp32, 1000, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
       {MathMode::kFp32, 3696, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
       {MathMode::kFp32, 3697, "fp32",
@@ -242,7 +242,7 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kTf32, 8, "small", "8 clusters of 8 blocks, an image each, tf32 weights"},
       {MathMode::kTf32, 66, "small", "66 clusters of 2 blocks, an image each, tf32 weights"},
       {MathMode::kTf32, 67, "medium",
-       "Winograd F(4, 5) along rows, 67 blocks, 1 images at once, tf32 weights"},
+       "Winograd F(4, 5) along rows, 67 blocks, 1 image at once, tf32 weights"},
       {MathMode::kTf32, 528, "medium",
        "Winograd F(4, 5) along rows, 132 blocks, 4 images at once, tf32 weights"},
       {MathMode::kTf32, 594, "medium",
@@ -397,9 +397,9 @@ class EmulatedClusters {
   std::vector<std::thread> threads_;
 };
 
-// Each way to pack an image writes every pixel and tag, and reads nothing behind the image.
+// Each way to pack an image writes every pixel and tag, and reads nothing past the end of the image.
 TEST(ResidentProtocol, EveryWayToPackAnImageGivesTheSameWords) {
-  const auto pixels = std::make_unique<uint8_t[]>(kLenet5Pixels);  // a sanitizer sees a read behind it
+  const auto pixels = std::make_unique<uint8_t[]>(kLenet5Pixels);  // a sanitizer reports a read past its end
   for (int i = 0; i < kLenet5Pixels; ++i)
     pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 37 + i / 251);
   alignas(16) uint64_t one_way[resident::kImageWords], other_way[resident::kImageWords];

@@ -283,9 +283,13 @@ TEST(Resident, IsSuspendedAndRefusesMisuse) {
                            "no room for 1 image: 64 of 64 slots are in use");
   expect_error<UsageError>([&] { resident.suspend(); }, "found 64 images in flight");
   ResidentOptions options;
-  options.idle_ms = 0;
-  expect_error<UsageError>([&] { ResidentLenet5(builtin_lenet5_weights(), options); },
-                           "idle_ms and lease_ms must be at least 1, found 0 and 1000");
+  constexpr int64_t kTooMany = INT64_MAX / 1000000 + 1;  // nanoseconds of it overflow
+  for (const int64_t idle_ms : {int64_t{0}, kTooMany}) {
+    options.idle_ms = idle_ms;
+    expect_error<UsageError>(
+        [&] { ResidentLenet5(builtin_lenet5_weights(), options); },
+        concat("idle_ms and lease_ms must be 1 to ", kTooMany - 1, ", found ", idle_ms, " and 1000"));
+  }
   for (const int clusters : {0, 65}) {
     options = {};
     options.max_clusters = clusters;

@@ -64,28 +64,28 @@ class Straggler : public Counter {
   mutable int downloads_ = 0;  // since the input was loaded: each check first queries the parts
 };
 
-/// A candidate whose copies to host memory leave one element behind.
+/// A candidate whose copies to host memory omit one element.
 class CopiedCounter : public Counter {
  public:
-  explicit CopiedCounter(size_t left_behind) : Counter(kCount), left_behind_(left_behind) {}
+  explicit CopiedCounter(size_t not_copied) : Counter(kCount), not_copied_(not_copied) {}
   bool end_to_end() const override { return true; }
   void copy_out(Stream&) override {
     for (size_t i = 0; i < kCount; ++i) {
-      if (i != left_behind_) host_[i] = output()[i];
+      if (i != not_copied_) host_[i] = output()[i];
     }
   }
   float* host_output() override { return host_.data(); }
 
  private:
-  size_t left_behind_;
+  size_t not_copied_;
   std::vector<float> host_ = std::vector<float>(kCount);
 };
 
 /// Like CopiedCounter, with elements of fp16, which hold these numbers exactly.
 class HalfCounter : public Counter {
  public:
-  HalfCounter(size_t left_out, size_t left_behind)
-      : Counter(kCount), left_out_(left_out), left_behind_(left_behind) {}
+  HalfCounter(size_t left_out, size_t not_copied)
+      : Counter(kCount), left_out_(left_out), not_copied_(not_copied) {}
   void load(int round, Stream&) override { round_ = round; }
   void run(Stream&) override {
     for (size_t i = 0; i < kCount; ++i) {
@@ -97,22 +97,22 @@ class HalfCounter : public Counter {
   bool end_to_end() const override { return true; }
   void copy_out(Stream&) override {
     for (size_t i = 0; i < kCount; ++i) {
-      if (i != left_behind_) host_[i] = halves_[i];
+      if (i != not_copied_) host_[i] = halves_[i];
     }
   }
   float* host_output() override { return reinterpret_cast<float*>(host_.data()); }
-  /// What lies behind the output.
-  bool behind_is_whole() const { return halves_[kCount] == kBehind && host_[kCount] == kBehind; }
+  /// The element after the output.
+  bool next_is_whole() const { return halves_[kCount] == kNext && host_[kCount] == kNext; }
 
  private:
-  static constexpr uint16_t kBehind = 0x1234;
+  static constexpr uint16_t kNext = 0x1234;
   static std::vector<uint16_t> elements() {
     std::vector<uint16_t> all(kCount + 1);
-    all.back() = kBehind;
+    all.back() = kNext;
     return all;
   }
 
-  size_t left_out_, left_behind_;
+  size_t left_out_, not_copied_;
   int round_ = 0;
   std::vector<uint16_t> halves_ = elements(), host_ = elements();
 };
@@ -168,7 +168,7 @@ TEST(JudgedParts, OfHalvesAreWidened) {
   EXPECT_GT(measured.hot.samples, 0u);
   EXPECT_GT(measured.end_to_end.samples, 0u);
   EXPECT_GE(counter.judged_, 3);
-  EXPECT_TRUE(counter.behind_is_whole()) << "poison has the output's size";
+  EXPECT_TRUE(counter.next_is_whole()) << "poison has the output's size";
 }
 
 TEST(JudgedParts, OfHalvesAreSearchedForWhatWasNeverWritten) {

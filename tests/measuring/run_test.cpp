@@ -55,7 +55,7 @@ class RunTest : public testing::Test {
   OutputOptions options_;
 };
 
-TEST_F(RunTest, EndsWithWhatIsWorst) {
+TEST_F(RunTest, EndsWithTheWorstStatus) {
   const ResultRow passed = row_of("a", row_status::kPassed, 1e3), failed = row_of("b", row_status::kFailed),
                   error = row_of("c", row_status::kError), suspect = row_of("d", row_status::kSuspect, 1e3);
   EXPECT_EQ(end_of({passed, suspect}), ExitCode::kOk);
@@ -68,19 +68,19 @@ TEST_F(RunTest, EndsWithWhatIsWorst) {
   EXPECT_EQ(end_of({passed, suspect}), ExitCode::kCheckFailed);
 }
 
-TEST_F(RunTest, ARefusalCountsUnlessItServesElsewhere) {
+TEST_F(RunTest, ARefusalCountsUnlessTheBackendPassedElsewhere) {
   const auto refuse = [](const char* what) {
     return [what](lenslet::Run& run) { run.refuse(what, ExitCode::kMemory, "no memory"); };
   };
   const ResultRow unsupported = row_of("b", row_status::kUnsupported),
                   passed = row_of("a", row_status::kPassed, 1e3);
-  EXPECT_EQ(end_of({passed, unsupported}, refuse("")), ExitCode::kOk) << "another one served";
-  EXPECT_EQ(end_of({passed, unsupported}, refuse("a")), ExitCode::kOk) << "it served elsewhere";
+  EXPECT_EQ(end_of({passed, unsupported}, refuse("")), ExitCode::kOk) << "another backend passed";
+  EXPECT_EQ(end_of({passed, unsupported}, refuse("a")), ExitCode::kOk) << "it passed elsewhere";
   EXPECT_EQ(end_of({passed, unsupported}, refuse("b")), ExitCode::kMemory);
   EXPECT_EQ(end_of({unsupported}, refuse("")), ExitCode::kMemory);
 }
 
-TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
+TEST_F(RunTest, FilesAreCompleteOnlyAtTheEnd) {
   lenslet::Run run("test", options_);
   run.add({row_of("a", row_status::kPassed, 1e3)});
   EXPECT_EQ(document()["status"], "INTERRUPTED");
@@ -91,7 +91,7 @@ TEST_F(RunTest, FilesPassForWholeOnlyAtTheEnd) {
   EXPECT_EQ(document()["results"].size(), 1u);
 }
 
-TEST_F(RunTest, AMistakeBeforeAnythingIsMeasuredLeavesTheFileOfAnEarlierRunAlone) {
+TEST_F(RunTest, AUsageErrorBeforeMeasuringKeepsTheEarlierFile) {
   EXPECT_EQ(end_of({row_of("a", row_status::kPassed, 1e3)}), ExitCode::kOk);
   lenslet::Run run("test", options_);
   EXPECT_THROW(run.complete([] { throw UsageError("no such backend"); }), UsageError);

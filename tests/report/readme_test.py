@@ -39,7 +39,7 @@ class Readme(support.ReportTest):
         self.ladder = max(gpu.parent.glob("*/ladder.json"))  # the pages take the newest
         self.climb = self.ladder.read_text()
         self.ladder.unlink()
-        for pattern in ("resnet50-fp*.json", "deep3x3-[bf]*16.json"):
+        for pattern in ("resnet50-fp*.json", "deep3x3-*.json"):
             for path in gpu.parent.glob("*/" + pattern):
                 path.unlink()
         self.resnet50 = max(gpu.parent.glob("*/resnet50-tf32.json"))
@@ -66,7 +66,7 @@ class Readme(support.ReportTest):
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
         self.with_convolutions_of_resnet50()
-        self.with_tensors_of_16_bits()
+        self.with_deep_shapes_by_type()
         self.keeps_the_history()
         self.detects_other_files()
         self.detects_numbers_written_by_hand()
@@ -213,31 +213,35 @@ class Readme(support.ReportTest):
         self.assertEqual(self.update("--partial").returncode, 0)
         self.assertNotIn("ResNet-50", self.full.read_text())
 
-    def with_tensors_of_16_bits(self):
-        """Of each type the faster layouts count; a shape without cuDNN's row has no ratio."""
+    def with_deep_shapes_by_type(self):
+        """Of each type the faster layouts count; a shape without cuDNN's row has no ratio. The newest tf32 counts."""
         shapes = "mb8ic32ih64oc128oh62kh3", "mb8ic64ih64oc256oh62kh3"
-        files = {dt: self.resnet50.parent / f"deep3x3-{dt}.json" for dt in ("fp16", "bf16")}
-        for dt, path in files.items():
+        files = {name: self.resnet50.parent / f"deep3x3-{name}.json" for name in ("tf32", "fp16", "bf16")}
+        for name, path in files.items():
             maker = synthetic.Maker()
+            labels = {"math": "tf32"} if name == "tf32" else {"math": "fp32", "dt": name}
             for problem, times in zip(shapes, ((10, 40, 20), (20, 10, 5))):
                 for backend, layout, us in zip(("tensor_core", "cudnn", "cudnn"), ("NHWC", "NCHW", "NHWC"), times):
-                    if (problem, backend, dt) != (shapes[1], "cudnn", "bf16"):
-                        row = {"problem": problem, "backend": backend, "layout": layout, "math": "fp32", "dt": dt}
+                    if (problem, backend, name) != (shapes[1], "cudnn", "bf16"):
+                        row = {"problem": problem, "backend": backend, "layout": layout, **labels}
                         maker.row(us * 1e3, flops=2e9, **row)
             path.write_text(json.dumps(synthetic.document(maker.rows)))
         self.assertEqual(self.update("--partial").returncode, 0)
-        text = self.full.read_text()
+        text, page = self.full.read_text(), (self.tree / "docs" / "kernels" / "tensor_core.md").read_text()
         for line in (
-            "| problem | fp16 | bf16 |",
-            f"| `{shapes[0]}` | 200 (×2.0) | 200 (×2.0) |",
-            f"| `{shapes[1]}` | 100 (×0.25) | – |",
-            "| all | 141 (×0.71; 1 of 2) | 200 (×2.0; 1 of 1) |",
+            "| problem | tf32 | fp16 tensors | bf16 tensors |",
+            f"| `{shapes[0]}` | 200 (×2.0) | 200 (×2.0) | 200 (×2.0) |",
+            f"| `{shapes[1]}` | 100 (×0.25) | 100 (×0.25) | – |",
+            "| all | 141 (×0.71; 1 of 2) | 141 (×0.71; 1 of 2) | 200 (×2.0; 1 of 1) |",
+            "| 32, 64, 128 | 41.0 | 60.0 | 37.0 |\n",  # without the older tf32
         ):
             self.assertIn(line, text)
+        self.assertIn("(2 shapes) | 141 (`tensor_core`) | 200 (cuDNN) | 0.71× |", (self.tree / "README.md").read_text())
+        self.assertIn(f"| `{shapes[1]}` | – | 20.0 | 10.0 | 5.00 | 20.0 | 5.00 | 20.0 | – |", page)
         for path in files.values():
             path.unlink()
         self.assertEqual(self.update("--partial").returncode, 0)
-        self.assertNotIn("tensors of 16 bits**", self.full.read_text())
+        self.assertNotIn("3×3 on tensor cores", self.full.read_text())
 
     def keeps_the_history(self):
         """The history keeps the headline figures, also those of deleted folders."""
@@ -306,5 +310,5 @@ class Readme(support.ReportTest):
             run = self.update("--check")
             self.assertEqual(run.returncode, status, run.stderr)
         self.assertIn("scale.md: ", run.stderr)
-        self.assertIn("peers.json: commit 0123abc", run.stderr)
+        self.assertIn("peers.json: 0123abc", run.stderr)
         page.write_text(kept)

@@ -16,6 +16,8 @@ namespace {
 class Spoilt : public WrappedBackend {
  public:
   Spoilt(const ConvBackend& right, float factor) : WrappedBackend(right), factor_(factor) {}
+
+ private:
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     struct Kernel : WrappedKernel {
       using WrappedKernel::WrappedKernel;
@@ -32,7 +34,6 @@ class Spoilt : public WrappedBackend {
     return kernel;
   }
 
- private:
   float factor_;
 };
 

@@ -31,7 +31,7 @@ sys.dont_write_bytecode = True  # keeps the source tree unchanged
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/serve")]
 from running_server import PATIENCE_S, Server  # noqa: E402
 
-from floats import floats_of_base64  # noqa: E402
+from floats import layer_values  # noqa: E402
 from tolerances import LOGIT_TOLERANCE  # noqa: E402
 
 WIDTHS = (390, 1400, 2560)
@@ -322,12 +322,7 @@ class Browser(Page):
     def test_numbers_are_the_models(self):
         self.draw(samples()[4])
         self.wait(lambda: self.text("#number") == "4")
-        file, html = self.saved()
-        self.addCleanup(file.unlink)
-        page = data_of(html)
-        values = {
-            node["name"]: floats_of_base64(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])
-        }
+        values = self.values()
         request = {"inputs": [{"name": "input", "shape": [1, 1, 28, 28], "datatype": "FP32", "data": values["input"]}]}
         answer = urllib.request.urlopen(self.url + "/v2/models/lenet5/infer", json.dumps(request).encode())
         logits = json.load(answer)["outputs"][0]["data"]
@@ -359,10 +354,7 @@ class Browser(Page):
         """Of every layer, by its name, as the page has them."""
         file, html = self.saved()
         file.unlink()
-        page = data_of(html)
-        return {
-            node["name"]: floats_of_base64(text) for node, text in zip(page["network"]["nodes"], page["look"]["values"])
-        }
+        return layer_values(data_of(html))
 
     def switch(self, layer, backend):
         """Chooses a backend by hand. Checks that name and time follow, and that the differences which the page states

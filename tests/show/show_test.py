@@ -19,7 +19,7 @@ from pathlib import Path
 PROGRAM, ROOT, DEVICE = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 sys.dont_write_bytecode = True  # keeps the source tree unchanged
 sys.path.insert(0, str(ROOT / "tests/support"))
-from floats import floats_of_base64  # noqa: E402
+from floats import floats_of_base64, layer_values  # noqa: E402
 from tolerances import LOGIT_ERROR, LOGIT_TOLERANCE, PROBABILITY_TOLERANCE  # noqa: E402
 
 DIGIT = ROOT / "samples" / "digit_3_a.png"
@@ -48,10 +48,7 @@ class Page(unittest.TestCase):
         cls.html = file.read_text(encoding="utf-8")
         cls.policy, cls.style, cls.script, cls.data = parts_of(cls.html)
         cls.nodes = {node["name"]: node for node in cls.data["network"]["nodes"]}
-        cls.values = {
-            node["name"]: floats_of_base64(values)
-            for node, values in zip(cls.data["network"]["nodes"], cls.data["look"]["values"])
-        }
+        cls.values = layer_values(cls.data)
 
     @classmethod
     def tearDownClass(cls):

@@ -17,11 +17,13 @@ inline int runs_before_fault() {
 /// Supports every problem in fp32.
 class FaultyBackend : public ConvBackend {
  public:
+  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return {}; }
+
+ private:
   Support do_supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
     return math == MathMode::kFp32 ? Support::yes() : Support::no("fp32 only");
   }
-  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return {}; }
 };
 
 }  // namespace lenslet

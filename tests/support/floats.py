@@ -10,3 +10,9 @@ def floats(data):
 
 def floats_of_base64(text):
     return floats(base64.b64decode(text))
+
+
+def layer_values(data):
+    """{layer: its values} of the data of a page."""
+    texts = zip(data["network"]["nodes"], data["look"]["values"])
+    return {node["name"]: floats_of_base64(text) for node, text in texts}

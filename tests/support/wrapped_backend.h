@@ -28,9 +28,6 @@ class WrappedBackend : public ConvBackend {
  public:
   explicit WrappedBackend(const ConvBackend& right) : right_(right) {}
   bool takes(ElementType type) const override { return right_.takes(type); }
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    return right_.supports(problem, math);
-  }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return right_.workspace_bytes(problem, math);
   }
@@ -40,6 +37,11 @@ class WrappedBackend : public ConvBackend {
   }
   ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
     return right_.accuracy(problem, math);
+  }
+
+ protected:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    return right_.supports(problem, math);
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return right_.prepare(request);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # What the documents and the programs' examples name exists: every `./dev`, `lenslet` and `convbench` command with its
-# flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`:
-# a heading, or the bold words that begin a paragraph. docs/cli.md lists the exit codes of --help. Tables with the
-# heading `flag` write an option with its values as --help does. Each option of --help and each of CMake (LENSLET_…)
-# stands on a page, and each -DLENSLET_… of a page is an option. The functions of tables with the headings `file` and
-# `function` are declared or defined in their files, and so are those that text places: "`NAME` (`FILE`)", "`NAME` in
-# `FILE`", with the others of its list, and in pages with such a table also "`FILE`, `NAME`". A call does not count.
+# flags, every preset, every file in backticks, every relative link; and what sources cite as `docs/PAGE.md, "Heading"`,
+# and apps/report/glossary.txt without quotes: a heading, or the bold words that begin a paragraph. docs/cli.md lists
+# the exit codes of --help. Tables with the heading `flag` write an option with its values as --help does. Each option
+# of --help and each of CMake (LENSLET_…) stands on a page, and each -DLENSLET_… of a page is an option. The functions
+# of tables with the headings `file` and `function` are declared or defined in their files, and so are those that text
+# places: "`NAME` (`FILE`)", "`NAME` in `FILE`", with the others of its list, and in pages with such a table also
+# "`FILE`, `NAME`". A call does not count.
 #   check_docs.sh ROOT [PROGRAM…]
 # Commands of a program that is not given are not checked.
 set -euo pipefail
@@ -311,7 +312,9 @@ while IFS= read -r hit; do
     bad "$place" "$page has no heading \"$heading\""
   fi
 done < <(grep -rnoE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' --include='*.inc' \
-  'docs/[a-z_/]+\.md, "[^"]+"' framework layers models api apps python tests)
+  'docs/[a-z_/]+\.md, "[^"]+"' framework layers models api apps python tests
+  sed -nE '/ \| (docs\/[a-z_/]+\.md), (.+)$/{=;s//\n\1, "\2"/;s/.*\n//;p}' apps/report/glossary.txt |
+    sed 'N;s/\n/:/;s/^/apps\/report\/glossary.txt:/')
 
 [ "$found" -eq 0 ] || exit 1
 printf '%d commands, files and links in %d documents are there\n' "$seen" "${#documents[@]}"

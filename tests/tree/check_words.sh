@@ -78,7 +78,8 @@ awk '
     word("--place[ =]resident|resident`? (row|pass|plac|batch)", "device, the place (of a pass alone)")
     word("persistent (cuda )?kernel", "resident kernel")
     word("gray", "grey")
-    word("(wrote|ends?|written|bytes|zeros|layers?|batch|data|parameter) behind ", "after, or past the end of")
+    word("(wrote|ends?|written|bytes|zeros|characters|number) behind ", "after, or past the end of")
+    word("(layers?|batch|data|parameter|weights|image) behind ", "after, or past the end of")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
     drawn = count  # names of drawing libraries and of CSS, in Python and on pages

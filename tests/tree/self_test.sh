@@ -288,6 +288,7 @@ red docs/planted.md 'in `api/nothing.h`' 'there is no api/nothing.h'
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
   'docs/kernels/direct.md has no heading "The descent"'
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md'
+red apps/report/glossary.txt 'planted | word | docs/cli.md, Nowhere' 'docs/cli.md has no heading "Nowhere"'
 if [ "${#programs[@]}" -gt 0 ]; then
   check+=("${programs[@]}")
   red docs/planted.md '```sh\nlenslet eval --fast\n```' 'lenslet eval has no --fast'

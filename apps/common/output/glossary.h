@@ -21,7 +21,7 @@ const std::vector<GlossaryEntry>& glossary();
 /// layers/conv/cpu/direct.cpp": kind of layer, device, name and file.
 std::vector<GlossaryEntry> with_backends(std::vector<GlossaryEntry> entries, const std::string& rows);
 /// The entry of a word in any case; null if there is none. A ceiling may have a math mode in front, a column the name
-/// of a backend, and a word a number behind it: "fp32 AVX2", "cudnn faster", "a pass of 64". A plan has the entry of
+/// of a backend, and a word a number after it: "fp32 AVX2", "cudnn faster", "a pass of 64". A plan has the entry of
 /// its whole-network backend, or of layered: "fused simd", "layered, tuned".
 const GlossaryEntry* find_in_glossary(const std::string& word);
 /// The word, what it is, its lines, and where to read on. Throws UsageError with the nearest word for an unknown one.

@@ -95,7 +95,8 @@ void Run::read_earlier() {
       continue;  // measured again
     measured_.emplace(row_key(earlier_[i]), i);
   }
-  console_.line(concat("going on from ", printable(options_.json), ", which has ", earlier_.size(), " rows"));
+  console_.line(
+      concat("going on from ", printable(options_.json), ", which has ", counted(earlier_.size(), "row")));
 }
 
 Console& Run::console() {

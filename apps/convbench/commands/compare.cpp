@@ -111,10 +111,10 @@ std::string describe(const ResultRow& row) {
 void print_header(Console& console, const ReadResults& before, const ReadResults& after) {
   for (const auto& [file, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     const ResultEnvironment& e = file->environment;
-    console.line(
-        printable_line(concat(where, ": ", file->path, " (", printable_excerpt(e.tool), ", ",
-                              printable_excerpt(e.git), e.dirty ? ", modified" : "", ", ", e.device_name(),
-                              ", ", printable_excerpt(e.time_utc), ", ", file->rows.size(), " rows)")));
+    console.line(printable_line(concat(where, ": ", file->path, " (", printable_excerpt(e.tool), ", ",
+                                       printable_excerpt(e.git), e.dirty ? ", modified" : "", ", ",
+                                       e.device_name(), ", ", printable_excerpt(e.time_utc), ", ",
+                                       counted(file->rows.size(), "row"), ")")));
   }
 }
 

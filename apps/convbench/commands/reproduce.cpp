@@ -8,6 +8,7 @@
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/filter/filter_bench.h"
+#include "framework/base/counted.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -89,7 +90,7 @@ void print_summary(Console& console, const std::vector<ResultRow>& rows) {
     return std::count_if(rows.begin(), rows.end(),
                          [&](const ResultRow& row) { return row.status == status; });
   };
-  std::string text = concat(rows.size(), " rows:");
+  std::string text = concat(counted(rows.size(), "row"), ":");
   for (const char* status : {row_status::kPassed, row_status::kUnsupported, row_status::kSkipped,
                              row_status::kSuspect, row_status::kFailed, row_status::kError}) {
     if (const auto some = count(status); some > 0) text += concat(" ", some, " ", status);

@@ -72,7 +72,7 @@ Table table_of(const std::vector<ResultRow>& rows, int images) {
   table.number(
       "images/s", [&](const ResultRow& row) { return images * 1e9 / median_ns(row); }, format_rate);
   table.number("GB/s", &ResultRow::gbytes_per_s, format_short);
-  table.number("of the bound", &ResultRow::ceiling_fraction, format_share);
+  table.number("of ceiling", &ResultRow::ceiling_fraction, format_share);
   table.number("overlap", overlap_of, format_share);
   table.number(
       "x one stream", [&](const ResultRow& row) { return one_ns / median_ns(row); }, format_ratio);

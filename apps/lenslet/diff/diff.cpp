@@ -20,6 +20,7 @@
 #include "apps/lenslet/commands.h"
 #include "apps/lenslet/diff/their_values.h"
 #include "apps/lenslet/session/session.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/execution/executable.h"
 #include "framework/measuring/row_status.h"
@@ -264,8 +265,8 @@ ExitCode report(Run& run, const std::vector<DiffRow>& rows, const TheirValues& t
   if (judged == 0)
     throw DataError(
         "no tensor could be judged: every bound exceeds its values; give the values of more layers");
-  console.line(
-      concat(judged, " of ", rows.size(), " comparisons within their bounds, ", theirs.samples, " samples"));
+  console.line(concat(judged, " of ", rows.size(), " comparisons within their bounds, ",
+                      counted(theirs.samples, "sample")));
   return ExitCode::kOk;
 }
 

@@ -10,6 +10,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/lenslet/pictures/picture_choices.h"
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/parallel.h"
 #include "framework/io/file.h"
@@ -199,7 +200,8 @@ void DigitInputs::open_idx(File& file) {
                              layout_.width, ", found ", dims[1], "x", dims[2]));
     }
     if (options_.index && *options_.index >= dims[0]) {
-      throw DataError(concat(name, ": --index ", *options_.index, " is outside its ", dims[0], " images"));
+      throw DataError(
+          concat(name, ": --index ", *options_.index, " is outside its ", counted(dims[0], "image")));
     }
   };
   const int64_t max_images =

@@ -196,13 +196,15 @@ class DepthwiseKernel : public ConvKernel {
   }
 
   void convolve(const ConvArgs& args, RunContext& context) override {
-    const int64_t planes = int64_t{problem_.n} * problem_.c;
     auto* const workspace = static_cast<float*>(context.workspace);
-    const bool light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
+    LoopShares shares;
+    shares.items = int64_t{problem_.n} * problem_.c;
+    shares.slots = slots_;
+    shares.light = problem_.flops() < kFlopsPerWokenThread * static_cast<double>(slots_);
     const auto run_planes = [&](int64_t slot, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) run_plane(args, i, workspace + slot * plane_.floats());
     };
-    shared_loop({planes, slots_, 1, light}, run_planes, [&](int64_t slot) {
+    shared_loop(shares, run_planes, [&](int64_t slot) {
       // The padding; each plane overwrites the rest.
       std::fill_n(workspace + slot * plane_.floats(), plane_.floats(), 0.0f);
     });
@@ -247,6 +249,15 @@ class DepthwiseKernel : public ConvKernel {
 
 class DepthwiseBackend : public ConvBackend {
  public:
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise on the CPU", math); !fp32) return fp32;
     if (const Support groups = depthwise_groups(problem); !groups) return groups;
@@ -266,13 +277,6 @@ class DepthwiseBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    return static_cast<size_t>(num_threads() * Plane(problem).floats()) * sizeof(float);
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<DepthwiseKernel>(request);
   }

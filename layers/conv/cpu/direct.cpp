@@ -328,15 +328,6 @@ class DirectKernel : public ConvKernel {
 
 class DirectBackend : public ConvBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (!Walk::fits(problem)) {
-      return Support::no(
-          concat("direct on the CPU takes padded images of fewer than 2^31 elements per group, in "
-                 "whole strides, found ",
-                 Walk::packed_elements(problem), ": make the image or its padding smaller"));
-    }
-    return fp32_only("direct on the CPU", math);
-  }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return static_cast<size_t>(num_threads() * Walk(problem).packed_floats(problem)) * sizeof(float);
   }
@@ -360,6 +351,17 @@ class DirectBackend : public ConvBackend {
     return accuracy_of_sums(problem, math);
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (!Walk::fits(problem)) {
+      return Support::no(
+          concat("direct on the CPU takes padded images of fewer than 2^31 elements per group, in "
+                 "whole strides, found ",
+                 Walk::packed_elements(problem), ": make the image or its padding smaller"));
+    }
+    return fp32_only("direct on the CPU", math);
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<DirectKernel>(request);
   }

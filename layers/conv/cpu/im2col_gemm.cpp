@@ -182,6 +182,19 @@ class Im2colGemmKernel : public ConvKernel {
 
 class Im2colGemmBackend : public ConvBackend {
  public:
+  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    // The workspace of the blocked product is known only after a backend is chosen: it returns the size of its panels.
+    return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
+  }
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return gemm_backend(DeviceKind::kCpu).determinism();
+  }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support support = fp32_only("im2col_gemm on the CPU", math); !support) return support;
     if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
@@ -198,23 +211,10 @@ class Im2colGemmBackend : public ConvBackend {
     }
     return Support::yes();
   }
-  size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    // The workspace of the blocked product is known only after a backend is chosen: it returns the size of its panels.
-    return Rounds(problem).bytes(problem) + gemm_workspace_bytes();
-  }
-  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return gemm_backend(DeviceKind::kCpu).determinism();
-  }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     auto gemm = gemm_backend(DeviceKind::kCpu).prepare(request.math, request.stream);
     return std::make_unique<Im2colGemmKernel>(request, std::move(gemm));
   }
-
- private:
   static size_t gemm_workspace_bytes() {
     Stream stream{Device::cpu()};
     return gemm_backend(DeviceKind::kCpu).prepare(MathMode::kFp32, stream)->workspace_bytes();

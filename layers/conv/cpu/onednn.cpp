@@ -231,9 +231,6 @@ class OneDnnKernel : public ConvKernel {
 
 class OneDnnBackend : public ConvBackend {
  public:
-  Support do_supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
-    return fp32_only("onednn on the CPU", math);
-  }
   /// Input and output once more in blocked channels (up to 16 to a block), and the scratchpads.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     size_t bytes = 0;
@@ -257,6 +254,10 @@ class OneDnnBackend : public ConvBackend {
     return Determinism::kBounded;
   }
 
+ private:
+  Support do_supports(const Conv2dProblem& /*problem*/, MathMode math) const override {
+    return fp32_only("onednn on the CPU", math);
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     try {
       return request.choice.empty() ? fastest(request) : planned(request);
@@ -265,8 +266,6 @@ class OneDnnBackend : public ConvBackend {
           concat("oneDNN could not prepare ", request.problem.to_string(), ": ", error.what()));
     }
   }
-
- private:
   /// The layout that an earlier choice() names, untimed.
   static std::unique_ptr<ConvKernel> planned(const ConvPrepare& request) {
     for (Layout layout : kLayouts) {

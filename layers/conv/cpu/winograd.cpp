@@ -49,10 +49,13 @@ class WinogradKernel : public ConvKernel {
 
   void convolve(const ConvArgs& args, RunContext& context) override {
     float* const memory = static_cast<float*>(context.workspace);
-    shared_loop({blocks_.items, blocks_.slots, 1, blocks_.light},
-                [&](int64_t slot, int64_t begin, int64_t end) {
-                  run_items(args, begin, end, memory + slot * blocks_.floats());
-                });
+    LoopShares shares;
+    shares.items = blocks_.items;
+    shares.slots = blocks_.slots;
+    shares.light = blocks_.light;
+    shared_loop(shares, [&](int64_t slot, int64_t begin, int64_t end) {
+      run_items(args, begin, end, memory + slot * blocks_.floats());
+    });
   }
 
  private:
@@ -194,20 +197,6 @@ class WinogradKernel : public ConvKernel {
 
 class WinogradBackend : public ConvBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support support = fp32_only("winograd on the CPU", math); !support) return support;
-    if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
-    if (problem.r != kTaps || problem.s != kTaps) {
-      return Support::no(concat("winograd on the CPU supports 3x3 filters, found ", problem.r, "x", problem.s,
-                                ": use direct"));
-    }
-    if (const Support window = winograd_window(problem, "use direct"); !window) return window;
-    if (problem.c / problem.groups > kMaxChannels) {
-      return Support::no(concat("winograd on the CPU supports up to ", kMaxChannels,
-                                " channels per group, found ", problem.c / problem.groups, ": use direct"));
-    }
-    return Support::yes();
-  }
   bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
     const Blocks blocks(problem);
     return blocks.channels >= 8 && blocks.filters >= 8 && blocks.strips * blocks.columns >= 4;
@@ -222,6 +211,22 @@ class WinogradBackend : public ConvBackend {
     return accuracy;
   }
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support support = fp32_only("winograd on the CPU", math); !support) return support;
+    if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
+    if (problem.r != kTaps || problem.s != kTaps) {
+      return Support::no(concat("winograd on the CPU supports 3x3 filters, found ", problem.r, "x", problem.s,
+                                ": use direct"));
+    }
+    if (const Support window = winograd_window(problem, "use direct"); !window) return window;
+    if (problem.c / problem.groups > kMaxChannels) {
+      return Support::no(concat("winograd on the CPU supports up to ", kMaxChannels,
+                                " channels per group, found ", problem.c / problem.groups, ": use direct"));
+    }
+    return Support::yes();
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<WinogradKernel>(request);
   }

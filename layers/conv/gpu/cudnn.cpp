@@ -305,19 +305,6 @@ class CudnnKernel : public ConvKernel {
 class CudnnBackend : public ConvBackend {
  public:
   bool takes(ElementType type) const override { return is_float(type); }
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (math == MathMode::kFp16)
-      return Support::no(
-          "cudnn convolves fp32 data in fp32 or tf32, not fp16: choose one of these, or dt fp16");
-    if (const Support symmetric = symmetric_padding("cudnn", problem); !symmetric) return symmetric;
-    for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
-      if (shape.num_elements() > INT_MAX) {
-        return Support::no(concat("cudnn supports tensors of up to ", INT_MAX, " elements, found ",
-                                  shape.to_string(), ": use direct or a smaller batch"));
-      }
-    }
-    return Support::yes();
-  }
 
   size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return kDefaultWorkspaceLimit;
@@ -350,6 +337,20 @@ class CudnnBackend : public ConvBackend {
     return Determinism::kBounded;
   }
 
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (math == MathMode::kFp16)
+      return Support::no(
+          "cudnn convolves fp32 data in fp32 or tf32, not fp16: choose one of these, or dt fp16");
+    if (const Support symmetric = symmetric_padding("cudnn", problem); !symmetric) return symmetric;
+    for (const Shape& shape : {problem.input_shape(), problem.weight_shape(), problem.output_shape()}) {
+      if (shape.num_elements() > INT_MAX) {
+        return Support::no(concat("cudnn supports tensors of up to ", INT_MAX, " elements, found ",
+                                  shape.to_string(), ": use direct or a smaller batch"));
+      }
+    }
+    return Support::yes();
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const std::string& problem = CudnnLibraries::get().problem();
     if (!problem.empty()) throw UnavailableError(problem);

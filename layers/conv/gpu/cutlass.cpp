@@ -48,6 +48,16 @@ Support gpu_supports(int capability) {
 
 class CutlassBackend : public ConvBackend {
  public:
+  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
+  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
+    return accuracy_of_sums(problem, math);
+  }
+  // The choice is made by timing.
+  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
+    return Determinism::kBounded;
+  }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (math != MathMode::kTf32) {
       return Support::no(concat("cutlass multiplies fp32 tensors in tf32, not ", to_string(math),
@@ -67,14 +77,6 @@ class CutlassBackend : public ConvBackend {
     const Support columns = window_fits(problem.across());
     if (!columns) return columns;
     return current_gpu_supports(gpu_supports);
-  }
-  size_t workspace_bytes(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override { return 0; }
-  ConvAccuracy accuracy(const Conv2dProblem& problem, MathMode math) const override {
-    return accuracy_of_sums(problem, math);
-  }
-  // The choice is made by timing.
-  Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
-    return Determinism::kBounded;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Support gpu = gpu_supports(compute_capability(request.stream.device()));

@@ -219,12 +219,14 @@ class DepthwiseChannels
 
 class DepthwiseBackend : public SummingBackend {
  public:
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("depthwise", math); !fp32) return fp32;
     if (const Support groups = depthwise_groups(problem); !groups) return groups;
     return own_kernel_limits("depthwise", problem);
   }
-  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
     if (const RowsVariant* variant = choose_rows_variant(request.problem, multiprocessors)) {

@@ -32,15 +32,6 @@ namespace {
 
 class DirectBackend : public SummingBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only("direct", math); !fp32) return fp32;
-    if (const Support limits = own_kernel_limits("direct", problem); !limits) return limits;
-    if (const int64_t blocks = any_blocks(problem); blocks > GpuLimits::kGridX) {
-      return Support::no(concat("direct would need ", blocks, " thread blocks, the limit is ",
-                                GpuLimits::kGridX, ": use a smaller batch"));
-    }
-    return filters_fit_grid("direct", problem, 2);
-  }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
@@ -63,10 +54,21 @@ class DirectBackend : public SummingBackend {
     return window.is_halving();
   }
   // With more channels the others read each input and weight for more products, except in the layouts that they refuse.
-  // 8 was chosen by hand between 6 channels, where direct is faster than winograd (conv2 in
+  // kTileChannels was chosen by hand between 6 channels, where direct is faster than winograd (conv2 in
   // docs/results/2026-11-29-h200/ladder.json), and 16, where it is slower (docs/results/2026-11-28-h200/batch1.json).
   bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    return problem.c / problem.groups < 8;
+    return problem.c / problem.groups < kTileChannels;
+  }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only("direct", math); !fp32) return fp32;
+    if (const Support limits = own_kernel_limits("direct", problem); !limits) return limits;
+    if (const int64_t blocks = any_blocks(problem); blocks > GpuLimits::kGridX) {
+      return Support::no(concat("direct would need ", blocks, " thread blocks, the limit is ",
+                                GpuLimits::kGridX, ": use a smaller batch"));
+    }
+    return filters_fit_grid("direct", problem, 2);
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const int multiprocessors = multiprocessor_count(request.stream.device());
@@ -78,8 +80,6 @@ class DirectBackend : public SummingBackend {
     if (auto kernel = prepare_tile(request, multiprocessors)) return kernel;
     return std::make_unique<DirectAny>(request);
   }
-
- private:
   std::unique_ptr<ConvKernel> prepare_pooled(const ConvPrepare& request, int multiprocessors) const {
     if (request.problem.layout == TensorLayout::kNchw) {
       if (auto kernel = prepare_rows(request, multiprocessors)) return kernel;

@@ -256,19 +256,6 @@ class Im2colGemmKernel : public ConvKernel {
 
 class Im2colGemmBackend : public ConvBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
-    if (math == MathMode::kFp16)
-      return Support::no(
-          "im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16: choose one of these");
-    const int64_t pixels = int64_t{problem.p()} * problem.q();
-    if (pixels > INT32_MAX) {
-      return Support::no(concat("im2col_gemm supports up to ", INT32_MAX, " output pixels per image, found ",
-                                pixels, ": use direct"));
-    }
-    return Support::yes();
-  }
-
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return Rounds(problem, kColumnBytes).column_bytes + kCublasWorkspaceBytes;
   }
@@ -286,6 +273,20 @@ class Im2colGemmBackend : public ConvBackend {
   }
 
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support nchw = nchw_only("im2col_gemm", problem); !nchw) return nchw;
+    if (math == MathMode::kFp16)
+      return Support::no(
+          "im2col_gemm multiplies fp32 operands, in fp32 or tf32, not fp16: choose one of these");
+    const int64_t pixels = int64_t{problem.p()} * problem.q();
+    if (pixels > INT32_MAX) {
+      return Support::no(concat("im2col_gemm supports up to ", INT32_MAX, " output pixels per image, found ",
+                                pixels, ": use direct"));
+    }
+    return Support::yes();
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     std::unique_ptr<Gemm> gemm = gemm_backend(DeviceKind::kCuda).prepare(request.math, request.stream);
     const size_t taken = gemm->workspace_bytes();

@@ -132,6 +132,9 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
 
 class ImplicitGemmBackend : public SummingBackend {
  public:
+  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
+
+ private:
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support fp32 = fp32_only("implicit_gemm", math); !fp32) return fp32;
     if (const Support nchw = nchw_only("implicit_gemm", problem); !nchw) return nchw;
@@ -140,7 +143,6 @@ class ImplicitGemmBackend : public SummingBackend {
         offsets_fit("implicit_gemm", problem, largest_offset(problem), ImplicitGemmTap::kNowhere);
     return reach ? groups_fit_grid("implicit_gemm", problem) : reach;
   }
-  bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const GpuTraits gpu = gpu_traits(request.stream.device());
     const Variant& variant = choose_variant(request.problem, gpu.multiprocessors);

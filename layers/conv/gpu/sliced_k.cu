@@ -228,12 +228,6 @@ class SlicedK : public OneLaunchConv<SlicedKShape, const float*, const float*, c
 
 class SlicedKBackend : public SummingBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only("sliced_k", math); !fp32) return fp32;
-    if (const Support nchw = nchw_only("sliced_k", problem); !nchw) return nchw;
-    if (const Support limits = own_kernel_limits("sliced_k", problem); !limits) return limits;
-    return fits(problem, false);
-  }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support touch = windows_fit(problem, window); !touch) return touch;
@@ -250,11 +244,17 @@ class SlicedKBackend : public SummingBackend {
     constexpr int64_t kFewOutputs = int64_t{1} << 17;
     return problem.groups == 1 && problem.output_shape().num_elements() <= kFewOutputs;
   }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only("sliced_k", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("sliced_k", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("sliced_k", problem); !limits) return limits;
+    return fits(problem, false);
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     return std::make_unique<SlicedK>(request);
   }
-
- private:
   /// Whether the smallest block, of which there are most, fits the shared memory and the grid.
   static Support fits(const Conv2dProblem& problem, bool pool) {
     const Tile tile = tile_of(problem, kMinBlock, pool);

@@ -201,23 +201,6 @@ Support gpu_takes_halves(int capability) {
 class TensorCoreBackend : public SummingBackend {
  public:
   bool takes(ElementType type) const override { return is_float(type); }
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (problem.type != ElementType::kFp32) {
-      if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
-      if (const Support taken = tma_takes_halves(problem); !taken) return taken;
-      return current_gpu_supports(gpu_takes_halves);
-    }
-    if (math == MathMode::kFp32) {
-      return Support::no(
-          "tensor_core rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
-    }
-    if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
-    const int64_t reach = largest_offset(problem);
-    if (const Support fits = offsets_fit("tensor_core", problem, reach, TensorCoreTap::kNowhere); !fits)
-      return fits;
-    if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
-    return current_gpu_supports(gpu_supports);
-  }
   Support fuses_max_pool(const Conv2dProblem& problem, MathMode /*math*/,
                          const Pool2dWindow& window) const override {
     if (const Support fits = windows_fit(problem, window); !fits) return fits;
@@ -240,6 +223,25 @@ class TensorCoreBackend : public SummingBackend {
   bool suits(const Conv2dProblem& problem, MathMode math) const override {
     return SummingBackend::suits(problem, math) || few_suits(problem);
   }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (problem.type != ElementType::kFp32) {
+      if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
+      if (const Support taken = tma_takes_halves(problem); !taken) return taken;
+      return current_gpu_supports(gpu_takes_halves);
+    }
+    if (math == MathMode::kFp32) {
+      return Support::no(
+          "tensor_core rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
+    }
+    if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
+    const int64_t reach = largest_offset(problem);
+    if (const Support fits = offsets_fit("tensor_core", problem, reach, TensorCoreTap::kNowhere); !fits)
+      return fits;
+    if (const Support groups = groups_fit_grid("tensor_core", problem); !groups) return groups;
+    return current_gpu_supports(gpu_supports);
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const GpuTraits gpu = gpu_traits(request.stream.device());
     if (const Support support = gpu_supports(gpu.compute_capability); !support)
@@ -252,7 +254,7 @@ class TensorCoreBackend : public SummingBackend {
     if (auto kernel = prepare_tensor_core_few(request, gpu.multiprocessors)) return kernel;
     const Choice choice = choose_variant(request.problem, gpu);
     if (gpu.compute_capability == GpuLimits::kWgmma) {
-      const double us_to_beat = wgmma_microseconds(request.problem, request.math, gpu.multiprocessors);
+      const double us_to_beat = wgmma_us(request.problem, request.math, gpu.multiprocessors);
       if (auto kernel = prepare_tensor_core_tma(request, gpu.multiprocessors, us_to_beat)) return kernel;
       if (auto kernel = prepare_tensor_core_wgmma(request, gpu.multiprocessors, choice.cycles)) return kernel;
     }

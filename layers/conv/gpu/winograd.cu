@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
@@ -123,7 +124,7 @@ class WinogradConv : public ConvKernel {
     return input_floats() * sizeof(float) + product_floats() * sizeof(float);
   }
   std::string detail() const override {
-    return concat("F(2x2,", R, "x", R, "), ", ceil_div(shape_.tiles, shape_.chunk), " chunks of ",
+    return concat("F(2x2,", R, "x", R, "), ", counted(ceil_div(shape_.tiles, shape_.chunk), "chunk"), " of ",
                   shape_.chunk, " tiles");
   }
   double products_saved() const override { return R * R * 4.0 / kPositions; }
@@ -192,25 +193,6 @@ class WinogradConv : public ConvKernel {
 
 class WinogradBackend : public ConvBackend {
  public:
-  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only("winograd", math); !fp32) return fp32;
-    if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
-    if (const Support limits = own_kernel_limits("winograd", problem); !limits) return limits;
-    if (problem.r != problem.s || (problem.r != 3 && problem.r != 5)) {
-      return Support::no(concat("winograd supports 3x3 and 5x5 filters, found ", problem.r, "x", problem.s,
-                                ": use direct or implicit_gemm"));
-    }
-    if (const Support window = winograd_window(problem, "use direct or implicit_gemm"); !window)
-      return window;
-    if (const Support groups = groups_fit_grid("winograd", problem); !groups) return groups;
-    if (const Support filters = filters_fit_grid("winograd", problem, kFewOut); !filters) return filters;
-    if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {
-      return Support::no(concat("winograd would need more than ", kDefaultWorkspace,
-                                " bytes of workspace for its smallest chunk of ", problem.c, " + ", problem.k,
-                                " channels: use implicit_gemm"));
-    }
-    return Support::yes();
-  }
   /// If F(4x4, 3x3) suits, the larger workspace of both forms: a GPU that does not support it runs the three stages.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     const size_t three_stages =
@@ -238,6 +220,27 @@ class WinogradBackend : public ConvBackend {
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;
   }
+
+ private:
+  Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
+    if (const Support fp32 = fp32_only("winograd", math); !fp32) return fp32;
+    if (const Support nchw = nchw_only("winograd", problem); !nchw) return nchw;
+    if (const Support limits = own_kernel_limits("winograd", problem); !limits) return limits;
+    if (problem.r != problem.s || (problem.r != 3 && problem.r != 5)) {
+      return Support::no(concat("winograd supports 3x3 and 5x5 filters, found ", problem.r, "x", problem.s,
+                                ": use direct or implicit_gemm"));
+    }
+    if (const Support window = winograd_window(problem, "use direct or implicit_gemm"); !window)
+      return window;
+    if (const Support groups = groups_fit_grid("winograd", problem); !groups) return groups;
+    if (const Support filters = filters_fit_grid("winograd", problem, kFewOut); !filters) return filters;
+    if (bytes_per_tile(problem) * kWinogradChunkUnit > kDefaultWorkspace) {
+      return Support::no(concat("winograd would need more than ", kDefaultWorkspace,
+                                " bytes of workspace for its smallest chunk of ", problem.c, " + ", problem.k,
+                                " channels: use implicit_gemm"));
+    }
+    return Support::yes();
+  }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {
     const Conv2dProblem& problem = request.problem;
     if (winograd_fused_suits(problem) && WinogradFused::runs_on(gpu_traits(request.stream.device()))) {
@@ -251,8 +254,6 @@ class WinogradBackend : public ConvBackend {
     if (problem.r == 3) return std::make_unique<WinogradConv<3>>(request, chunk);
     return std::make_unique<WinogradConv<5>>(request, chunk);
   }
-
- private:
   static Support fused_support(int /*capability*/) {
     int device = 0;
     LENSLET_CUDA_CHECK(cudaGetDevice(&device));

@@ -56,8 +56,10 @@ class SimdOperator : public Operator {
  private:
   template <typename Given, typename Pixel>
   void run_batch(const Given* images, SimdKernels::Run<Pixel> kernel, const TensorView& output) const {
-    const int64_t slots = std::min<int64_t>(num_threads(), ceil_div(request_.batch(), kImagesPerThread));
-    const LoopShares shares{request_.batch(), slots, SimdKernels::kGroup};
+    LoopShares shares;
+    shares.items = request_.batch();
+    shares.slots = std::min<int64_t>(num_threads(), ceil_div(request_.batch(), kImagesPerThread));
+    shares.grain = SimdKernels::kGroup;
     shared_loop(shares, [&](int64_t /*slot*/, int64_t begin, int64_t end) {
       for (int64_t first = begin; first < end; first += SimdKernels::kGroup) {
         const int count = static_cast<int>(std::min<int64_t>(SimdKernels::kGroup, end - first));

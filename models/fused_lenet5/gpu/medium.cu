@@ -12,6 +12,7 @@
 // sizes tensor cores save no time.
 #include <algorithm>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/cuda_check.h"
@@ -59,8 +60,8 @@ class MediumOperator : public Operator {
   }
   std::string detail() const override {
     const int64_t max_images = ceil_div(arguments_.count, blocks_);
-    return concat("Winograd F(4, 5) along rows, ", blocks_, " blocks, ",
-                  std::min<int64_t>(max_images, MediumTile::kImages), " images at once",
+    return concat("Winograd F(4, 5) along rows, ", counted(blocks_, "block"), ", ",
+                  counted(std::min<int64_t>(max_images, MediumTile::kImages), "image"), " at once",
                   math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
   }
   double products_saved() const override { return network_products_saved(); }

@@ -30,7 +30,7 @@ struct Import {
 /// Every node becomes a layer of its own name, except:
 /// - what the layer before it computes: BatchNormalization, and constants added or multiplied per channel;
 /// - what the layer after it computes: zeros around a convolution's input, and a Transpose whose order the weights of
-///   the products behind it take.
+///   the products after it take.
 ///
 /// The first dimension, free or frozen, becomes the batch: nodes that would mix samples are refused. All refusals are
 /// collected. `name` is the graph's. Throws DataError for damaged constants.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "framework/base/counted.h"
 #include "framework/base/error.h"
 #include "framework/base/integer_math.h"
 #include "models/onnx/shape/rules.h"
@@ -59,8 +60,8 @@ void conv(Inference& node) {
     node.fail(concat("input ", x.to_string(), " and weights ", w.to_string(), " have different ranks"));
   const int64_t groups = node.node().integer_or("group", 1);
   if (groups < 1 || w[1] > x[1] || x[1] % groups != 0 || w[0] % groups != 0 || w[1] != x[1] / groups)
-    node.fail(
-        concat("weights ", w.to_string(), " do not fit input ", x.to_string(), " in ", groups, " groups"));
+    node.fail(concat("weights ", w.to_string(), " do not fit input ", x.to_string(), " in ",
+                     counted(groups, "group")));
   const std::vector<int64_t> kernel = [&] {
     const std::vector<int64_t> all = w.dims();
     return std::vector<int64_t>(all.begin() + 2, all.end());

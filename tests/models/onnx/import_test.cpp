@@ -70,11 +70,11 @@ TEST(OnnxImport, PoolsAnyWindow) {
     Writer w({2, 9, 10});
     w.add(op, {}, window);
     expect_as_judged(w.model(19));
-    Writer behind({2, 9, 10});
-    behind.add("Conv", {behind.weights({3, 2, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
-    behind.add("Relu");
-    behind.add(op, {}, window);
-    expect_as_judged(behind.model(19));
+    Writer after_conv({2, 9, 10});
+    after_conv.add("Conv", {after_conv.weights({3, 2, 3, 3})}, {attribute("pads", {1, 1, 1, 1})});
+    after_conv.add("Relu");
+    after_conv.add(op, {}, window);
+    expect_as_judged(after_conv.model(19));
   };
   for (size_t i = 0; i < windows.size(); ++i) {
     SCOPED_TRACE(i);

@@ -19,7 +19,7 @@ struct Lenet5Form {
   // these shapes, and that Reshape is left out.
   std::vector<int64_t> sample = {};
   // The first Reshape makes 1x28x28xN of N samples; a second one, after the Transpose, makes Nx1x28x28.
-  bool batch_behind = false;
+  bool batch_last = false;
   bool flattens_last = false;  // a Transpose moves channels to the end before Flatten, as in Keras
 };
 
@@ -37,8 +37,8 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     if (!form.flattens_last || name != "fc1.weight") return ours;
     std::vector<float> last;  // [120, 16, 4, 4] as [120, 4, 4, 16]
     for (size_t o = 0; o < 120; ++o)
-      for (size_t place = 0; place < 16; ++place)
-        for (size_t c = 0; c < 16; ++c) last.push_back(ours[o * 256 + c * 16 + place]);
+      for (size_t position = 0; position < 16; ++position)
+        for (size_t c = 0; c < 16; ++c) last.push_back(ours[o * 256 + c * 16 + position]);
     return last;
   };
   const auto constant = [&](const std::string& name) {
@@ -55,12 +55,12 @@ inline Message lenet5_graph(const Lenet5Form& form) {
     last = output;
   };
   if (!form.sample.empty()) {
-    const std::vector<int64_t> behind = {1, 28, 28, -1};
-    parts.initializers.push_back(int64s("image_shape", form.batch_behind ? behind : image_shape));
+    const std::vector<int64_t> last_shape = {1, 28, 28, -1};
+    parts.initializers.push_back(int64s("image_shape", form.batch_last ? last_shape : image_shape));
     add("Reshape", "shaped", {"image_shape"});
   }
   if (form.reads_last) add("Transpose", "first", {}, {attribute("perm", {0, 3, 1, 2})});
-  if (form.batch_behind) {
+  if (form.batch_last) {
     parts.initializers.push_back(int64s("apart", {-1, 1, 28, 28}));
     add("Reshape", "again", {"apart"});
   }

@@ -125,7 +125,7 @@ TEST(OnnxLenet5, TakesNoTransposeThatMixesPixelsOrSamples) {
 TEST(OnnxLenet5, TakesNoTransposeThatMixesSamplesOfMoreThanOne) {
   Lenet5Form form;
   form.sample = {784};
-  form.reads_last = form.flattens_last = form.batch_behind = true;
+  form.reads_last = form.flattens_last = form.batch_last = true;
   EXPECT_EQ(match(lenet5_graph(form)).difference, "Transpose \"first_node\" mixes samples");
 }
 

@@ -3,7 +3,7 @@
 // onPoint(index, at): a value was pointed at. onBackend(name), onCompare(name, button): only on a served page.
 function makeCards(box, network, live, { onPoint, onBackend, onCompare }) {
   return network.nodes.map((node, index) => {
-    const card = { node, index, at: null, plan: null };
+    const card = { node, index, at: null, layout: null };
     card.box = element("article", undefined, "layer");
     card.box.dataset.layer = node.name;
     const top = element("div", undefined, "top"), title = element("h3", node.name);
@@ -82,11 +82,11 @@ function refusalsOf(node) {
 
 function listen(card, onPoint) {
   const point = (at) => {
-    if (at !== null && card.plan !== null) onPoint(card.index, at);
+    if (at !== null && card.layout !== null) onPoint(card.index, at);
   };
   const under = (event) => {
     const box = card.canvas.getBoundingClientRect();
-    return valueAt(card.node, card.plan, event.clientX - box.left, event.clientY - box.top);
+    return valueAt(card.node, card.layout, event.clientX - box.left, event.clientY - box.top);
   };
   card.canvas.addEventListener("pointermove", (event) => { if (event.pointerType !== "touch") point(under(event)); });
   card.canvas.addEventListener("pointerdown", (event) => point(under(event)));
@@ -108,7 +108,7 @@ function moved(card, at, [c, y, x]) {
   const within = (value, size) => Math.max(0, Math.min(size - 1, value));
   if (isPicture(node))
     return { c: within(at.c + c, node.shown_channels), y: within(at.y + y, rows), x: within(at.x + x, columns) };
-  const step = x + (y + c) * card.plan.across;
+  const step = x + (y + c) * card.layout.across;
   if (node.shape.length === 3) return { c: within(at.c + step, node.shown_channels), y: 0, x: 0 };
   return { c: 0, y: 0, x: within(at.x + step, columns) };
 }
@@ -117,10 +117,10 @@ function moved(card, at, [c, y, x]) {
 function drawCard(card, values, marked) {
   card.drawn = card.width > 0 && card.seen;
   if (card.width === 0) return;
-  card.plan = arrange(card.node, card.width);
-  const height = `${card.plan.height}px`;
+  card.layout = arrange(card.node, card.width);
+  const height = `${card.layout.height}px`;
   if (card.canvas.style.height !== height) card.canvas.style.height = height;
-  if (card.seen) drawValues(card.canvas, card.node, card.plan, card.width, values, marked);
+  if (card.seen) drawValues(card.canvas, card.node, card.layout, card.width, values, marked);
 }
 
 // Keeps the width of each card's canvas, because reading it after a change costs a layout, and whether the card is in

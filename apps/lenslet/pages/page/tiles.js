@@ -30,7 +30,7 @@ function limitOf(values) {
   return limit;
 }
 
-// Where the values stand for that width, in CSS pixels. A label above each value of a short strip.
+// The layout of the values for that width, in CSS pixels. A label above each value of a short strip.
 function arrange(node, width) {
   const [, rows, columns] = planesOf(node), gap = 6;
   if (isPicture(node)) {
@@ -52,34 +52,37 @@ function arrange(node, width) {
            height: Math.ceil(count / across) * (cellHeight + 2) - 2 + label };
 }
 
-function placeOf(plan, at) {
-  if (!plan.picture) {
-    const i = plan.columns === 1 ? 0 : at.x + at.c;
-    return [(i % plan.across) * plan.cellWidth, plan.label + Math.floor(i / plan.across) * (plan.cellHeight + 2)];
+function placeOf(layout, at) {
+  if (!layout.picture) {
+    const i = layout.columns === 1 ? 0 : at.x + at.c;
+    return [(i % layout.across) * layout.cellWidth,
+            layout.label + Math.floor(i / layout.across) * (layout.cellHeight + 2)];
   }
-  const tileWidth = plan.columns * plan.cellWidth + plan.gap, tileHeight = plan.rows * plan.cellHeight + plan.gap;
-  return [(at.c % plan.across) * tileWidth + at.x * plan.cellWidth,
-          Math.floor(at.c / plan.across) * tileHeight + at.y * plan.cellHeight];
+  const tileWidth = layout.columns * layout.cellWidth + layout.gap;
+  const tileHeight = layout.rows * layout.cellHeight + layout.gap;
+  return [(at.c % layout.across) * tileWidth + at.x * layout.cellWidth,
+          Math.floor(at.c / layout.across) * tileHeight + at.y * layout.cellHeight];
 }
 
 // The value under a point of the canvas; null between tiles.
-function valueAt(node, plan, px, py) {
-  if (!plan.picture) {
-    const column = Math.floor(px / plan.cellWidth), row = Math.floor((py - plan.label) / (plan.cellHeight + 2));
-    const i = Math.max(0, row) * plan.across + column;
-    if (column >= plan.across || i < 0 || i >= plan.columns) return null;
+function valueAt(node, layout, px, py) {
+  if (!layout.picture) {
+    const column = Math.floor(px / layout.cellWidth), row = Math.floor((py - layout.label) / (layout.cellHeight + 2));
+    const i = Math.max(0, row) * layout.across + column;
+    if (column >= layout.across || i < 0 || i >= layout.columns) return null;
     return node.shape.length === 3 ? { c: i, y: 0, x: 0 } : { c: 0, y: 0, x: i };
   }
-  const tileWidth = plan.columns * plan.cellWidth + plan.gap, tileHeight = plan.rows * plan.cellHeight + plan.gap;
-  const across = Math.floor(px / tileWidth), c = Math.floor(py / tileHeight) * plan.across + across;
-  const x = Math.floor((px - across * tileWidth) / plan.cellWidth);
-  const y = Math.floor((py % tileHeight) / plan.cellHeight);
-  if (across >= plan.across || c >= node.shown_channels || x >= plan.columns || y >= plan.rows || x < 0 || y < 0)
+  const tileWidth = layout.columns * layout.cellWidth + layout.gap;
+  const tileHeight = layout.rows * layout.cellHeight + layout.gap;
+  const across = Math.floor(px / tileWidth), c = Math.floor(py / tileHeight) * layout.across + across;
+  const x = Math.floor((px - across * tileWidth) / layout.cellWidth);
+  const y = Math.floor((py % tileHeight) / layout.cellHeight);
+  if (across >= layout.across || c >= node.shown_channels || x >= layout.columns || y >= layout.rows || x < 0 || y < 0)
     return null;
   return { c, y, x };
 }
 
-// A canvas for one channel at a time, which is then drawn larger. To make a context costs more than to draw.
+// A canvas for one channel at a time, which is then drawn larger. Making a context costs more than drawing.
 function tileContext(columns, rows) {
   if (!tileContext.pen)
     tileContext.pen = new OffscreenCanvas(columns, rows).getContext("2d", { willReadFrequently: true });
@@ -90,14 +93,14 @@ function tileContext(columns, rows) {
 }
 
 // Draws the values on a canvas of that width, and frames around those in `marked`.
-function drawValues(canvas, node, plan, width, values, marked) {
+function drawValues(canvas, node, layout, width, values, marked) {
   const scale = window.devicePixelRatio || 1;
-  const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(plan.height * scale)];
+  const [pixelWidth, pixelHeight] = [Math.round(width * scale), Math.round(layout.height * scale)];
   if (canvas.width !== pixelWidth || canvas.height !== pixelHeight)
     [canvas.width, canvas.height] = [pixelWidth, pixelHeight];
   const context = canvas.getContext("2d");
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  context.clearRect(0, 0, width, plan.height);
+  context.clearRect(0, 0, width, layout.height);
   const [, rows, columns] = planesOf(node);
   const limit = values ? limitOf(values) : 0;
   const fill = (x, y, w, h, value) => {
@@ -105,7 +108,7 @@ function drawValues(canvas, node, plan, width, values, marked) {
     context.fillStyle = `rgb(${r} ${g} ${b})`;
     context.fillRect(x, y, w, h);
   };
-  if (plan.picture) {
+  if (layout.picture) {
     const tile = new ImageData(columns, rows), pen = tileContext(columns, rows);
     context.imageSmoothingEnabled = false;
     for (let c = 0; c < node.shown_channels; ++c) {
@@ -114,26 +117,26 @@ function drawValues(canvas, node, plan, width, values, marked) {
         tile.data[4 * i + 3] = 255;
       }
       pen.putImageData(tile, 0, 0);
-      const [x, y] = placeOf(plan, { c, y: 0, x: 0 });
-      context.drawImage(pen.canvas, 0, 0, columns, rows, x, y, columns * plan.cellWidth, rows * plan.cellHeight);
+      const [x, y] = placeOf(layout, { c, y: 0, x: 0 });
+      context.drawImage(pen.canvas, 0, 0, columns, rows, x, y, columns * layout.cellWidth, rows * layout.cellHeight);
     }
   } else {
-    for (let i = 0; i < plan.columns; ++i) {
-      const [x, y] = placeOf(plan, { c: 0, y: 0, x: i });
-      fill(x, y, plan.cellWidth - 1, plan.cellHeight, values ? values[i] : 0);
-      if (!plan.label) continue;
+    for (let i = 0; i < layout.columns; ++i) {
+      const [x, y] = placeOf(layout, { c: 0, y: 0, x: i });
+      fill(x, y, layout.cellWidth - 1, layout.cellHeight, values ? values[i] : 0);
+      if (!layout.label) continue;
       context.fillStyle = palette.quiet;
       context.font = "12px system-ui, sans-serif";
       context.textAlign = "center";
-      context.fillText(String(i), x + plan.cellWidth / 2, 12);
+      context.fillText(String(i), x + layout.cellWidth / 2, 12);
     }
   }
   for (const [from, to] of boxesOf(marked)) {
-    const [x, y] = placeOf(plan, from), [right, bottom] = placeOf(plan, to);
+    const [x, y] = placeOf(layout, from), [right, bottom] = placeOf(layout, to);
     for (const [colour, line] of [[palette.paper, 4], [palette.mark, 2]]) {
       context.strokeStyle = colour;
       context.lineWidth = line;
-      context.strokeRect(x, y, right - x + plan.cellWidth, bottom - y + plan.cellHeight);
+      context.strokeRect(x, y, right - x + layout.cellWidth, bottom - y + layout.cellHeight);
     }
   }
 }

@@ -11,8 +11,9 @@ namespace lenslet::serve {
 namespace {
 
 bool is_address(const std::string& name) {
-  in6_addr place;
-  return ::inet_pton(AF_INET, name.c_str(), &place) == 1 || ::inet_pton(AF_INET6, name.c_str(), &place) == 1;
+  in6_addr address;
+  return ::inet_pton(AF_INET, name.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, name.c_str(), &address) == 1;
 }
 
 bool is_port(std::string_view text) {

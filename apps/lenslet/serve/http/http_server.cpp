@@ -27,8 +27,8 @@ using net::ip::tcp;
 namespace {
 
 constexpr int64_t kOtherFiles = 64;  // open files besides the connections
-// From a failed accept to the next, and between two looks whether the last connection has ended: short for a person,
-// and thousands of times longer than what is repeated. Chosen by hand.
+// From a failed accept to the next, and between two checks whether the last connection has ended: short for a person,
+// long beside the work of one repetition. Chosen by hand.
 constexpr std::chrono::milliseconds kRetry(50), kPoll(10);
 // All deadlines are checked kSweeps times within a client's timeout, so that one is closed at most a tenth late. The
 // limits keep the checks from taking a processor, and from closing a client of a long timeout minutes late.
@@ -145,7 +145,7 @@ class HttpServer::Listener {
     url_ = concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());
   }
 
-  /// Counts a handler that will accept, until asio calls it or, without memory, drops it uncalled.
+  /// Counts the pending accept handlers. Asio calls each or, out of memory, destroys it uncalled.
   class Turn {
    public:
     explicit Turn(int& turns) : turns_(&turns) { ++turns; }
@@ -223,15 +223,15 @@ class HttpServer::Listener {
       try {
         io.run();
         return;
-      } catch (const std::exception& error) {  // a connection without memory ends; the others go on
+      } catch (const std::exception& error) {  // only the connection that ran out of memory ends
         write_error_line("lenslet", {"a connection was dropped: ", error.what()});
       }
-      if (&io == &loops_.front().io) go_on_accepting();
+      if (&io == &loops_.front().io) resume_accepting();
     }
   }
 
   /// Accepts again, as soon as there is memory, after an exception has ended it.
-  void go_on_accepting() noexcept {
+  void resume_accepting() noexcept {
     while (turns_ == 0 && !context_.draining && !loops_.front().io.stopped()) {
       try {
         accept();

@@ -9,18 +9,14 @@
 
 #include <cstdint>
 
+#include "layers/conv/winograd_filters.h"
 #include "layers/vector_exp.h"
 
 namespace lenslet::winograd_cpu {
 
 constexpr int kOut = 4, kIn = 6, kTaps = 3;  // edges of a tile of outputs, of its inputs, and of a filter
 constexpr int kPositions = kIn * kIn;        // products of a tile, for each channel
-constexpr double kG[kIn][kTaps] = {{1, 0, 0},
-                                   {1 / 3.0, 1 / 3.0, 1 / 3.0},
-                                   {-1 / 3.0, 1 / 3.0, -1 / 3.0},
-                                   {-16 / 15.0, -8 / 15.0, -4 / 15.0},
-                                   {1 / 15.0, -2 / 15.0, 4 / 15.0},
-                                   {0, 0, 1}};
+constexpr const double (&kG)[kIn][kTaps] = kWinogradG43;
 
 /// U = G g G^T of one filter g [3, 3], rounded once: [6, 6], `step` floats apart.
 inline void transform_filter(const float* g, int64_t step, float* u) {

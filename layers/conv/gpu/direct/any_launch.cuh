@@ -9,13 +9,13 @@
 
 namespace lenslet {
 
-inline int any_channels_per_thread(const Conv2dProblem& problem) {
+inline int any_filters_per_thread(const Conv2dProblem& problem) {
   return problem.k / problem.groups == 1 ? 1 : 4;
 }
 
 /// Tiles of filters, of all groups together.
 inline int64_t any_filter_tiles(const Conv2dProblem& problem) {
-  return ceil_div(problem.k / problem.groups, any_channels_per_thread(problem)) * problem.groups;
+  return ceil_div(problem.k / problem.groups, any_filters_per_thread(problem)) * problem.groups;
 }
 
 inline int64_t any_blocks(const Conv2dProblem& problem) {
@@ -26,7 +26,7 @@ inline int64_t any_blocks(const Conv2dProblem& problem) {
 /// The arguments of both kernels: the problem, and its filters in their layout.
 class DirectAnyFilters {
  public:
-  explicit DirectAnyFilters(const ConvPrepare& request) : k_out_(any_channels_per_thread(request.problem)) {
+  explicit DirectAnyFilters(const ConvPrepare& request) : k_out_(any_filters_per_thread(request.problem)) {
     const Conv2dProblem& problem = request.problem;
     const int group_filters = problem.k / problem.groups, group_channels = problem.c / problem.groups;
     const int tiles = static_cast<int>(ceil_div(group_filters, k_out_));
@@ -76,7 +76,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
     }
     const int64_t blocks = ceil_div(shape_.pixels, kDirectAnyThreads) * any_filter_tiles(request.problem);
     launch_ = {"conv_direct_any_kernel", kernel(pool), static_cast<unsigned>(blocks), kDirectAnyThreads};
-    detail_ = concat("any, ", k_out_, " channels per thread", pool ? ", pooled 2x2" : "");
+    detail_ = concat("any, ", k_out_, " filters per thread", pool ? ", pooled 2x2" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
@@ -91,7 +91,7 @@ class DirectAny : public OneLaunchConv<DirectAnyShape, const float*, const float
 
 /// Sums of one window that a block of any GPU can hold.
 inline int64_t max_window(const Conv2dProblem& problem) {
-  return GpuLimits::kSharedBytes / static_cast<int64_t>(sizeof(float)) / any_channels_per_thread(problem);
+  return GpuLimits::kSharedBytes / static_cast<int64_t>(sizeof(float)) / any_filters_per_thread(problem);
 }
 
 /// How a pooled plane is divided into tiles of windows.
@@ -158,7 +158,7 @@ class DirectAnyPooled
                nhwc ? kernel<TensorLayout::kNhwc>() : kernel<TensorLayout::kNchw>(),
                static_cast<unsigned>(tiles.blocks(request.problem)), kDirectAnyThreads, shared_bytes};
     detail_ = concat("any, pooled, ", pool_.tile_rows, "x", pool_.tile_columns, " windows of ", k_out_,
-                     " channels per block, ", shared_bytes, " bytes shared");
+                     " filters per block, ", shared_bytes, " bytes shared");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, pool_, args.x, filters_.get(), bias_.get(), args.y);

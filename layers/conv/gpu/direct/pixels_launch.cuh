@@ -24,7 +24,7 @@ class DirectPixels
     this->launch_ = {"conv_direct_pixels_kernel", &conv_direct_pixels_kernel<K, kLayout>,
                      grid_blocks(shape_.pixels, kDirectPixelsThreads), kDirectPixelsThreads};
     this->detail_ =
-        concat("pixels, ", K, " channels per thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
+        concat("pixels, ", K, " filters per thread", kLayout == TensorLayout::kNhwc ? ", NHWC" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);

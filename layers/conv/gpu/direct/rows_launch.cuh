@@ -39,7 +39,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
                      &conv_direct_rows_kernel<C, K, R, S, kStride, kPad, kRows, kOut, kPool>,
                      dim3(grid_blocks(shape_.segments, block), K / kOut), static_cast<unsigned>(block)};
     this->detail_ =
-        concat("rows, ", kRows, "x4 positions x ", kOut, " channels per thread", kPool ? ", pooled 2x2" : "");
+        concat("rows, ", kRows, "x4 positions x ", kOut, " filters per thread", kPool ? ", pooled 2x2" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     this->launch_(context.stream, filter_, shape_, args.x, args.y);
@@ -53,7 +53,7 @@ class DirectRows : public OneLaunchConv<DirectRowsFilter<C, K, R, S>, DirectRows
 };
 
 /// The rows kernel if the problem has exactly these sizes, else null. kRows is for problems that fill the GPU; smaller
-/// ones get smaller units: one row per thread, and kFewOut channels if even that leaves multiprocessors idle.
+/// ones get smaller units: one row per thread, and kFewOut filters if even that leaves multiprocessors idle.
 template <int C, int K, int R, int S, int kStride, int kPad, int kRows, int kFewOut>
 std::unique_ptr<ConvKernel> try_rows(const ConvPrepare& request, int multiprocessor_count) {
   const Conv2dProblem& problem = request.problem;

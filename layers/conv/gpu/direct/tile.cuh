@@ -1,5 +1,5 @@
 // Direct convolution by tiles: a block stages an input tile of a few channels and their filters in shared memory, and
-// each thread keeps kColumns neighbouring outputs of kOut channels in registers, so that a loaded input feeds kOut*S
+// each thread keeps kColumns neighbouring outputs of kOut filters in registers, so that a loaded input feeds kOut*S
 // multiply-adds and a loaded weight feeds kColumns. A max pooling of 2x2 windows with stride 2 that follows happens in
 // those registers. Formula and sources: ../direct.cu.
 #pragma once
@@ -17,14 +17,14 @@ namespace lenslet {
 constexpr int kDirectTileThreads = 128;  // at most; fewer if that gives work to more multiprocessors
 constexpr int kDirectTileBlocks = 4;  // of a multiprocessor at least: a thread then has at most 128 registers
 
-/// The problem and how a block cuts it: threads = channel_groups x images x row_patches x column_patches, a patch being
-/// kRows x kColumns outputs of kOut channels.
+/// The problem and how a block cuts it: threads = filter_groups x images x row_patches x column_patches, a patch being
+/// kRows x kColumns outputs of kOut filters.
 struct DirectTileShape {
   int n, c, h, w, k, p, q;
   int pad_h, pad_w;
-  int channel_groups, images, row_patches, column_patches;  // of one block
-  int row_tiles, column_tiles;                              // of one image
-  int chunk;                                                // channels staged at a time
+  int filter_groups, images, row_patches, column_patches;  // of one block
+  int row_tiles, column_tiles;                             // of one image
+  int chunk;                                               // channels staged at a time
   int tile_h, pitch;  // staged rows, and floats per row (a multiple of 4)
   int lanes;          // threads that copy one row, a power of two
   FastDivide by_images, by_column_patches, by_row_patches, by_tile_h, by_chunk, by_row_tiles, by_column_tiles;
@@ -84,22 +84,22 @@ __device__ __forceinline__ void load_together(const float* source, float (&value
   }
 }
 
-/// One thread's finished sums: image n, kOut channels from first_channel on, rows from p0, columns from q0 on.
+/// One thread's finished sums: image n, kOut filters from first_filter on, rows from p0, columns from q0 on.
 template <int kOut, int kRows, int kColumns>
 struct DirectTilePatch {
   float sums[kOut][kRows][kColumns];
-  int n, first_channel, p0, q0;
+  int n, first_filter, p0, q0;
 
   /// Stores them as they are.
   __device__ __forceinline__ void store(const DirectTileShape& shape, float* __restrict__ y) const {
 #pragma unroll
     for (int k = 0; k < kOut; ++k) {
-      if (first_channel + k >= shape.k) continue;
+      if (first_filter + k >= shape.k) continue;
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         if (p0 + i >= shape.p) continue;
         float* target =
-            y + ((static_cast<int64_t>(n) * shape.k + first_channel + k) * shape.p + p0 + i) * shape.q + q0;
+            y + ((static_cast<int64_t>(n) * shape.k + first_filter + k) * shape.p + p0 + i) * shape.q + q0;
 #pragma unroll
         for (int j = 0; j < kColumns; j += 4) {
           float out[4];
@@ -119,8 +119,8 @@ struct DirectTilePatch {
     const int rows = shape.p / 2, columns = shape.q / 2;
 #pragma unroll
     for (int k = 0; k < kOut; ++k) {
-      if (first_channel + k >= shape.k) continue;
-      const int64_t plane = static_cast<int64_t>(n) * shape.k + first_channel + k;
+      if (first_filter + k >= shape.k) continue;
+      const int64_t plane = static_cast<int64_t>(n) * shape.k + first_filter + k;
 #pragma unroll
       for (int i = 0; i < kRows; i += 2) {
         const int p = (p0 + i) / 2;
@@ -145,9 +145,9 @@ struct DirectTilePatch {
 
 // computes    y [N, K, P, Q] of x [N, C, H, W], filters RxS, any padding, bias, optional ReLU; with kPool the maxima
 //             of 2x2 windows of that, stride 2
-// work split  block = channel_groups*kOut channels (blockIdx.y) of an output tile or of several small images
-//             (blockIdx.x); thread = kRows x kColumns outputs of kOut channels, all in registers
-// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [channel_groups, chunk, R, S,
+// work split  block = filter_groups*kOut filters (blockIdx.y) of an output tile or of several small images
+//             (blockIdx.x); thread = kRows x kColumns outputs of kOut filters, all in registers
+// memory      shared: input tile [images, chunk, tile_h, pitch], then filters [filter_groups, chunk, R, S,
 //             kOut]
 // requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by
 //             direct/tile_launch.cuh)
@@ -158,8 +158,8 @@ template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPo
 __global__ void __launch_bounds__(kDirectTileThreads, kDirectTileBlocks) conv_direct_tile_kernel(
     const DirectTileShape shape,
     const float* __restrict__ x,        // [N, C, H, W]
-    const float* __restrict__ filters,  // [K tiles, chunks, channel_groups, chunk, R, S, kOut], zero padded
-    const float* __restrict__ bias,     // [K tiles, channel_groups, kOut]
+    const float* __restrict__ filters,  // [K tiles, chunks, filter_groups, chunk, R, S, kOut], zero padded
+    const float* __restrict__ bias,     // [K tiles, filter_groups, kOut]
     float* __restrict__ y) {            // [N, K, P, Q]
   // Floats that a thread reads of an input row.
   constexpr int kReadColumns = ((kColumns - 1) * kStride + S + 3) / 4 * 4;
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, kDirectTileBlocks) conv_di
   int row_tile, column_tile, column_patch, row_patch, image;
   const int image_group = shape.by_row_tiles.divide(
       shape.by_column_tiles.divide(static_cast<int>(blockIdx.x), column_tile), row_tile);
-  const int channel_group = shape.by_images.divide(
+  const int filter_group = shape.by_images.divide(
       shape.by_row_patches.divide(shape.by_column_patches.divide(static_cast<int>(threadIdx.x), column_patch),
                                   row_patch),
       image);
@@ -185,16 +185,16 @@ __global__ void __launch_bounds__(kDirectTileThreads, kDirectTileBlocks) conv_di
   patch.n = n0 + image;
   patch.p0 = p_tile + row_patch * kRows;
   patch.q0 = q_tile + column_patch * kColumns;
-  patch.first_channel = (blockIdx.y * shape.channel_groups + channel_group) * kOut;
+  patch.first_filter = (blockIdx.y * shape.filter_groups + filter_group) * kOut;
   const bool active =
-      channel_group < shape.channel_groups && patch.n < shape.n && patch.p0 < shape.p && patch.q0 < shape.q;
-  const int group_filters = shape.chunk * R * S * kOut, chunk_filters = shape.channel_groups * group_filters;
+      filter_group < shape.filter_groups && patch.n < shape.n && patch.p0 < shape.p && patch.q0 < shape.q;
+  const int group_filters = shape.chunk * R * S * kOut, chunk_filters = shape.filter_groups * group_filters;
   const int chunks = (shape.c + shape.chunk - 1) / shape.chunk;
   const float* next_filters = filters + static_cast<int64_t>(blockIdx.y) * chunks * chunk_filters;
 
 #pragma unroll
   for (int k = 0; k < kOut; ++k) {
-    const float start = active ? __ldg(bias + patch.first_channel + k) : 0.0f;
+    const float start = active ? __ldg(bias + patch.first_filter + k) : 0.0f;
 #pragma unroll
     for (int i = 0; i < kRows * kColumns; ++i) sums[k][i / kColumns][i % kColumns] = start;
   }
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kDirectTileThreads, kDirectTileBlocks) conv_di
     const float* in_row = tile +
                           (image * shape.chunk * shape.tile_h + row_patch * kRows * kStride) * shape.pitch +
                           column_patch * kColumns * kStride;
-    const float* weight_row = staged_filters + channel_group * group_filters;
+    const float* weight_row = staged_filters + filter_group * group_filters;
     const int channels = min(shape.chunk, shape.c - c0);
     for (int c = 0; c < channels; ++c, in_row += (shape.tile_h - R) * shape.pitch) {
 #pragma unroll kUnrollRows

@@ -71,14 +71,14 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     const Conv2dProblem& problem = request.problem;
     divide(problem, multiprocessor_count);
     detail_ = concat("tile, ", variant_.rows, "x", variant_.columns, " positions x ", variant_.k_out,
-                     " channels per thread, ", launch_.shared_bytes(), " bytes shared",
+                     " filters per thread, ", launch_.shared_bytes(), " bytes shared",
                      variant_.pool ? ", pooled 2x2" : "");
     shape_.relu = request.rectifier.relu();
-    // [K, C, R, S] to [K tiles, chunks, channel groups, chunk, R, S, k_out]: what a block stages lies together, and the
+    // [K, C, R, S] to [K tiles, chunks, filter groups, chunk, R, S, k_out]: what a block stages lies together, and the
     // weights of one tap for one thread.
-    const int64_t window = int64_t{problem.r} * problem.s, width = tile_channels(), k_out = variant_.k_out;
+    const int64_t window = int64_t{problem.r} * problem.s, width = tile_filters(), k_out = variant_.k_out;
     const int64_t chunks = ceil_div(problem.c, shape_.chunk), chunk_floats = shape_.chunk * window * width;
-    std::vector<float> packed(static_cast<size_t>(channel_tiles_ * chunks * chunk_floats), 0.0f);
+    std::vector<float> packed(static_cast<size_t>(filter_tiles_ * chunks * chunk_floats), 0.0f);
     for (int64_t k = 0; k < problem.k; ++k) {
       const int64_t group = k % width / k_out, lane = k % k_out;
       for (int64_t c = 0; c < problem.c; ++c) {
@@ -90,14 +90,14 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
-    bias_ = upload_bias(request, channel_tiles_ * width);
+    bias_ = upload_bias(request, filter_tiles_ * width);
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_(context.stream, shape_, args.x, filters_.get(), bias_.get(), args.y);
   }
 
  private:
-  int64_t tile_channels() const { return int64_t{shape_.channel_groups} * variant_.k_out; }
+  int64_t tile_filters() const { return int64_t{shape_.filter_groups} * variant_.k_out; }
 
   /// Chooses what one block computes: several small images, or a tile of a large one.
   void divide(const Conv2dProblem& problem, int multiprocessor_count) {
@@ -109,11 +109,11 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     const int64_t all_threads = ceil_div(problem.k, variant_.k_out) * problem.n * rows * columns;
     int budget = kDirectTileThreads;
     while (budget > 32 && all_threads / budget < 2 * multiprocessor_count) budget /= 2;
-    // Two groups of channels share a staged input if there are enough blocks and neither group is empty.
+    // Two groups of filters share a staged input if there are enough blocks and neither group is empty.
     const bool pair = budget == kDirectTileThreads && ceil_div(problem.k, variant_.k_out) % 2 == 0;
-    shape_.channel_groups = pair ? 2 : 1;
-    budget /= shape_.channel_groups;
-    channel_tiles_ = ceil_div(problem.k, tile_channels());
+    shape_.filter_groups = pair ? 2 : 1;
+    budget /= shape_.filter_groups;
+    filter_tiles_ = ceil_div(problem.k, tile_filters());
     // Equal tiles rather than full ones with a thin rest.
     constexpr int kMaxColumnPatches = 8;
     shape_.column_tiles = static_cast<int>(ceil_div(columns, kMaxColumnPatches));
@@ -128,7 +128,7 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
         static_cast<int>(round_up((variant_.columns - 1) * variant_.stride + variant_.s, 4));
     shape_.tile_h = (shape_.row_patches * variant_.rows - 1) * variant_.stride + variant_.r;
     shape_.pitch = (shape_.column_patches - 1) * variant_.columns * variant_.stride + read_columns;
-    const size_t filter_floats = static_cast<size_t>(variant_.r * variant_.s * tile_channels());
+    const size_t filter_floats = static_cast<size_t>(variant_.r * variant_.s * tile_filters());
     const size_t tile_floats = size_t{1} * shape_.images * shape_.tile_h * shape_.pitch;
     const size_t channel_bytes = (tile_floats + filter_floats) * sizeof(float);
     const int fitting = static_cast<int>(GpuLimits::kSharedBytes / channel_bytes);
@@ -155,17 +155,17 @@ class DirectTile : public OneLaunchConv<DirectTileShape, const float*, const flo
     shape_.by_column_tiles = FastDivide(shape_.column_tiles);
     shape_.vector_store = q % 4 == 0;
     // At least two warps, so that staging has enough threads even if few of them compute.
-    const int64_t threads = round_up(int64_t{shape_.channel_groups} * shape_.images * patches, 32);
+    const int64_t threads = round_up(int64_t{shape_.filter_groups} * shape_.images * patches, 32);
     const int64_t blocks = ceil_div(problem.n, shape_.images) * shape_.row_tiles * shape_.column_tiles;
     launch_ = {"conv_direct_tile_kernel", variant_.kernel,
-               dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(channel_tiles_)),
+               dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(filter_tiles_)),
                static_cast<unsigned>(std::max<int64_t>(64, threads)),
                channel_bytes * static_cast<size_t>(shape_.chunk)};
   }
 
   TileVariant variant_;
   DirectTileShape shape_{};
-  int64_t channel_tiles_ = 0;
+  int64_t filter_tiles_ = 0;
   std::shared_ptr<float> filters_, bias_;
 };
 

@@ -18,34 +18,31 @@ namespace {
 
 using FewFunction = void (*)(TensorCoreFewShape, const float*, const uint32_t*, const float*, float*);
 
-/// One form of the kernel.
+/// A kernel for each math mode, and the sizes that it is compiled for.
 struct Variant {
-  int r, wide, units, rows;
+  int r, wide, units;
   FewFunction kernel[2];  // [fp16]
 
   int filters() const { return 16 / wide; }
   int taps() const { return 8 * units; }
 };
 
-constexpr int kFewThreads = 128;
-constexpr int kFewBlocks = 4;     // of a multiprocessor, for the grid
-constexpr int kFewMaxImages = 4;  // of a stage: one for each warp
+constexpr int kFewBlocks = 4;     // of a multiprocessor: 48 KiB of shared memory each. Chosen by hand
+constexpr int kFewMaxImages = 4;  // of a stage. Chosen by hand
 
-template <int kR, int kWide, int kUnits, int kRows>
+template <int kR, int kWide, int kUnits>
 constexpr Variant variant() {
   return {kR,
           kWide,
           kUnits,
-          kRows,
-          {&conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kTf32, kR, kWide, kUnits, kRows>>,
-           &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits, kRows>>}};
+          {&conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kTf32, kR, kWide, kUnits>>,
+           &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits>>}};
 }
 
 /// The first that fits computes the fewest products that no output needs.
 constexpr Variant kVariants[] = {
-    variant<5, 2, 1, 8>(), variant<5, 2, 2, 8>(), variant<5, 1, 1, 8>(), variant<5, 1, 2, 8>(),
-    variant<5, 1, 4, 8>(), variant<3, 2, 1, 8>(), variant<3, 2, 2, 8>(), variant<3, 1, 1, 8>(),
-    variant<3, 1, 2, 8>(), variant<3, 1, 4, 8>(),
+    variant<5, 2, 1>(), variant<5, 2, 2>(), variant<5, 1, 1>(), variant<5, 1, 2>(), variant<5, 1, 4>(),
+    variant<3, 2, 1>(), variant<3, 2, 2>(), variant<3, 1, 1>(), variant<3, 1, 2>(), variant<3, 1, 4>(),
 };
 
 /// Variant, sizes and shared memory of a launch for a problem, apart from the rectifier.
@@ -74,8 +71,8 @@ struct FewLaunch {
     shape.output_image = problem.k * shape.output_plane;
     shape.images = images;
     shape.row_strips = static_cast<int>(ceil_div(shape.q, of.wide));
-    const int64_t rows = round_up(shape.p, of.rows);
-    shape.strips = static_cast<int>(rows / of.rows) * shape.row_strips;
+    const int64_t rows = round_up(shape.p, kFewRows);
+    shape.strips = static_cast<int>(rows / kFewRows) * shape.row_strips;
     // The last element that a strip reads, in the last channel of the last image.
     const int64_t last = (int64_t{images} * problem.c - 1) * shape.plane + (rows + of.r - 2) * shape.pitch +
                          (shape.row_strips - 1) * of.wide + shape.run - 1;
@@ -107,12 +104,12 @@ const Variant* choose_variant(const Conv2dProblem& problem) {
 
 /// The launch for a supported problem: as many images in a stage as fit, if that leaves work for every block.
 FewLaunch launch_for(const Conv2dProblem& problem, bool pool, int multiprocessors) {
-  const Variant& chosen = *choose_variant(problem);
+  const Variant& variant = *choose_variant(problem);
   int images = static_cast<int>(
       std::clamp<int64_t>(problem.n / (int64_t{kFewBlocks} * multiprocessors), 1, kFewMaxImages));
-  while (images > 1 && FewLaunch(problem, chosen, pool, images).shared_bytes > GpuLimits::kSharedBytes)
+  while (images > 1 && FewLaunch(problem, variant, pool, images).shared_bytes > GpuLimits::kSharedBytes)
     --images;
-  return {problem, chosen, pool, images};
+  return {problem, variant, pool, images};
 }
 
 class TensorCoreFew
@@ -128,7 +125,7 @@ class TensorCoreFew
     launch_ = {"conv_tensor_core_few_kernel", variant.kernel[fp16],
                static_cast<unsigned>(std::min<int64_t>(stages, int64_t{kFewBlocks} * multiprocessors)),
                kFewThreads, static_cast<size_t>(launch.shared_bytes)};
-    detail_ = concat("few, strips of ", variant.rows, "x", variant.wide, " positions, ",
+    detail_ = concat("few, strips of ", kFewRows, "x", variant.wide, " positions, ",
                      counted(shape_.images, "image"), " per stage", shape_.pool ? ", pooled 2x2" : "");
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
@@ -178,8 +175,8 @@ Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
     return no(" of filters with 3 or 5 rows in one group, with stride and dilation 1, found ",
               window_text(problem), " in ", counted(problem.groups, "group"));
   }
-  const Variant* const chosen = choose_variant(problem);
-  if (!chosen) {
+  const Variant* const variant = choose_variant(problem);
+  if (!variant) {
     return no(" for at most 16 filters of at most 32 values (channels x columns) a row, found ",
               counted(problem.k, "filter"), " of ", int64_t{problem.c} * problem.s);
   }
@@ -188,7 +185,7 @@ Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
       2.0 * sizeof(float) * problem.c * (problem.h + 2.0 * problem.pad_h) * (problem.w + 2.0 * problem.pad_w);
   const double bytes = staged > GpuLimits::kSharedBytes
                            ? staged
-                           : static_cast<double>(FewLaunch(problem, *chosen, pool, 1).shared_bytes);
+                           : static_cast<double>(FewLaunch(problem, *variant, pool, 1).shared_bytes);
   if (bytes <= GpuLimits::kSharedBytes) return Support::yes();
   return no(" if two images and the outputs of one fit ", GpuLimits::kSharedBytes,
             " bytes of shared memory, found ", static_cast<int64_t>(bytes));

@@ -18,33 +18,37 @@
 
 namespace lenslet {
 
+constexpr int kFewThreads = 128;
+constexpr int kFewRows = 8;  // of a strip; more need more sums than registers hold
+
 struct TensorCoreFewShape {
   int n, k;
-  int taps;                        // of a strip in one row: C * (S + kWide - 1)
-  int run;                         // S + kWide - 1
-  int h, w, pad_h, pad_w;          // input plane
-  int pitch, plane;                // of a staged channel: W + 2 pad_w, times H + 2 pad_h
-  int image, output_image;         // C*H*W, and floats of an image of y
-  int stage;                       // floats of a stage: `images` images, and what strips read beyond them
-  int images;                      // of a stage
-  int strips, row_strips;          // of an image, of kRows rows of it
-  int p, q;                        // outputs that are computed; with `pool`, of whole windows
+  int taps;                 // of a strip in one row: C * (S + kWide - 1)
+  int run;                  // S + kWide - 1
+  int h, w, pad_h, pad_w;   // input plane
+  int pitch, plane;         // of a staged channel: floats of a row, W + 2 pad_w, and of H + 2 pad_h rows
+  int image, output_image;  // C*H*W, and floats of an image of y
+  int stage;                // floats of a stage: `images` images, and what strips read beyond them
+  int images;               // of a stage
+  int strips, row_strips;   // strips of an image, and of kFewRows rows of it
+  int p, q;                 // outputs that are computed; with `pool`, of whole windows
   int output_plane, output_pitch;  // of y
   FastDivide by_strips, by_row_strips, by_h, by_w;
-  bool relu, pool;  // maxima of 2x2
+  bool relu, pool;  // pool: store maxima of 2x2
 };
 
 /// Sizes of a variant: kUnits times 8 taps of a strip, kWide x kRows outputs of a strip.
-template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits, int kStripRows = 4>
+template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits>
 struct TensorCoreFewTile {
   static constexpr MathMode kMath = kMode;
-  static constexpr int kR = kFilterRows, kWide = kStripColumns, kUnits = kTapUnits, kRows = kStripRows;
-  static constexpr int kThreads = 128, kStrips = 8;                // strips of a product
+  static constexpr int kR = kFilterRows, kWide = kStripColumns, kUnits = kTapUnits, kRows = kFewRows;
+  static constexpr int kThreads = kFewThreads, kStrips = 8;        // strips of a product
   static constexpr int kWords = kMode == MathMode::kTf32 ? 4 : 2;  // of a lane, for the filters of a unit
   static_assert(kRows % 2 == 0, "a strip has whole windows");
 };
 
-/// Where a strip lies in a stage and in the staged outputs, and which of its outputs exist.
+/// Where a strip lies in a stage and in the staged outputs, in floats; its rows and columns of outputs that exist, 0 or
+/// less: none.
 struct alignas(16) TensorCoreFewStrip {
   int input, output, rows, columns;
 };

@@ -10,7 +10,7 @@ namespace lenslet {
 /// Whether that kernel computes a problem within own_kernel_limits() in tf32 and fp16, pooled 2x2 or not: yes, or no
 /// with a reason that begins with `what`.
 Support few_support(const char* what, const Conv2dProblem& problem, bool pool);
-/// Whether it computes the problem and is faster than fp32.
+/// Whether `auto` should prefer it to fp32: it supports the problem, which has many images.
 bool few_suits(const Conv2dProblem& problem);
 /// The kernel; null if it does not support the problem.
 std::unique_ptr<ConvKernel> prepare_tensor_core_few(const ConvPrepare& request, int multiprocessors);

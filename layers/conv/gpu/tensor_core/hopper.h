@@ -12,14 +12,14 @@
 namespace lenslet {
 
 #ifdef LENSLET_HAS_HOPPER
-/// The kernel that gathers inputs itself, for compute capability 9.0; null if it does not support the problem or is
-/// expected to take more than `cycles_to_beat`.
+/// The kernel `wgmma`, for compute capability 9.0; null if it does not support the problem or is estimated to take more
+/// than `cycles_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare& request, int multiprocessors,
                                                       double cycles_to_beat);
 /// The estimated time of that kernel; infinite for problems that it does not support and for 1x1 filters.
-double wgmma_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors);
-/// The kernel whose inputs TMA gathers, for compute capability 9.0; null if it does not support the problem or the
-/// workspace limit, or is expected to take more than `us_to_beat`.
+double wgmma_us(const Conv2dProblem& problem, MathMode math, int multiprocessors);
+/// The kernel `tma`, for compute capability 9.0; null if it does not support the problem or the workspace limit, or is
+/// estimated to take more than `us_to_beat`.
 std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
                                                     double us_to_beat);
 /// Whether that kernel takes this problem's fp16 or bf16 tensors: yes, or no with the reason.
@@ -28,21 +28,16 @@ Support tma_takes_halves(const Conv2dProblem& problem);
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 #else
-// Without code for that GPU: no kernel, and no time or memory.
+// Builds without code for Hopper: no kernel (null), an infinite time, no workspace, and a refusal.
 
-/// Null.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare&, int, double) {
   return nullptr;
 }
-/// Infinite: no kernel.
-inline double wgmma_microseconds(const Conv2dProblem&, MathMode, int) { return INFINITY; }
-/// Null.
+inline double wgmma_us(const Conv2dProblem&, MathMode, int) { return INFINITY; }
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
   return nullptr;
 }
-/// 0: no kernel.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
-/// No: this build has no code for that GPU.
 inline Support tma_takes_halves(const Conv2dProblem& problem) {
   return Support::no(concat("tensor_core takes ", problem.type.name(),
                             " tensors in builds that have code for Hopper, not in this one: use cudnn"));

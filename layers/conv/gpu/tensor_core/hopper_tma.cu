@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "framework/base/counted.h"
@@ -13,7 +12,6 @@
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/tensor_map.cuh"
 #include "framework/measuring/tracer.h"
-#include "framework/tensor/float_formats.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
@@ -36,7 +34,7 @@ using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 struct Variant {
   int pixels, filters, blocks, threads, shared_bytes, row_bytes;
-  double step_us, tile_us, step_latency_us;  // see microseconds()
+  double step_us, tile_us, step_latency_us;  // see estimated_us()
   TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
 };
 
@@ -98,7 +96,7 @@ constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  //
 struct Choice {
   const Variant* variant = nullptr;
   int parts = 1;
-  double microseconds = INFINITY;
+  double time_us = INFINITY;
 };
 
 int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
@@ -123,7 +121,7 @@ struct Split {
 
 /// Estimated time: a multiprocessor with many tiles is bound by the rate of their steps, one with few by the latency of
 /// a step. The parts of a split tile are added up.
-double microseconds(const Split& split, const Variant& variant, int multiprocessors) {
+double estimated_us(const Split& split, const Variant& variant, int multiprocessors) {
   const int parts = split.parts;
   const auto own_tiles = static_cast<double>(ceil_div(split.tiles * parts, multiprocessors));
   const auto own_steps = static_cast<double>(ceil_div(split.steps, parts));
@@ -146,8 +144,8 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
     for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
          parts *= 2) {
-      const double cost = microseconds({tiles, steps, parts}, candidate, multiprocessors);
-      if (cost < best.microseconds) best = {&candidate, parts, cost};
+      const double time_us = estimated_us({tiles, steps, parts}, candidate, multiprocessors);
+      if (time_us < best.time_us) best = {&candidate, parts, time_us};
     }
   }
   return best;
@@ -160,7 +158,7 @@ bool reads_x(const Conv2dProblem& problem, MathMode math) {
 }
 
 /// Estimated time to pack x: a launch and a rate, fitted to the same trials (not measured: it has no row of its own).
-double pack_microseconds(const Conv2dProblem& problem, MathMode math) {
+double pack_us(const Conv2dProblem& problem, MathMode math) {
   if (reads_x(problem, math)) return 0;
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 1.9e6;
   const int64_t elements = int64_t{problem.n} * problem.c * problem.h * problem.w;
@@ -289,12 +287,9 @@ class TensorCoreTma : public ConvKernel {
           const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / channels;
           const int64_t row = step * variant_->filters + filter;
           const int64_t index = (row * pieces + piece) * elements + c % elements;
-          if (problem_.type == ElementType::kBf16) {
-            const uint16_t bits = float_to_bfloat16(*weight++);
-            std::memcpy(target + index * 2, &bits, 2);
-          } else {
-            put_operand(target, index, *weight++, math_ == kTf32);
-          }
+          problem_.type == ElementType::kBf16 ? put_bf16_operand(target, index, *weight)
+                                              : put_operand(target, index, *weight, math_ == kTf32);
+          ++weight;
         }
       }
     }
@@ -370,7 +365,7 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, 
   const size_t workspace_bytes = tma_workspace_bytes(problem, request.math);
   if (workspace_bytes > request.workspace_limit) return nullptr;
   const Choice choice = choose(problem, request.math, multiprocessors);
-  if (choice.microseconds + pack_microseconds(problem, request.math) > us_to_beat) return nullptr;
+  if (choice.time_us + pack_us(problem, request.math) > us_to_beat) return nullptr;
   return std::make_unique<TensorCoreTma>(request, choice, multiprocessors);
 }
 

@@ -210,7 +210,7 @@ bool supports(const Conv2dProblem& problem, MathMode math) {
 
 }  // namespace
 
-double wgmma_microseconds(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
+double wgmma_us(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   // With one tap it loads each slice of inputs for a single product.
   if (!supports(problem, math) || problem.r * problem.s == 1) return INFINITY;
   constexpr double kCyclesPerUs = 1755;  // the H200's clock in the trials

@@ -26,9 +26,9 @@ struct TmaTileStart {
 };
 template <class Tile>
 __device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, int tile) {
-  TmaTileStart place;
-  place.position = shape.by_filter_tiles.divide(tile, place.filter_tile) * Tile::kPixels;
-  return place;
+  TmaTileStart start;
+  start.position = shape.by_filter_tiles.divide(tile, start.filter_tile) * Tile::kPixels;
+  return start;
 }
 
 /// Steps [first, end) of a tile's sum that this block computes.
@@ -40,17 +40,17 @@ struct TmaSteps {
 template <class Tile>
 __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMap& x,
                                          const unsigned char* __restrict__ filters, uint32_t stages,
-                                         uint32_t barriers, const TmaTileStart& place, const TmaSteps& steps,
+                                         uint32_t barriers, const TmaTileStart& tile, const TmaSteps& steps,
                                          RingPosition& ring) {
   int rest, q, c, column;
   Im2colStart start{};
-  start.n = shape.by_plane.divide(place.position, rest);
+  start.n = shape.by_plane.divide(tile.position, rest);
   start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
   start.w = q * shape.stride_w - shape.pad_w;
   const int tap = shape.by_channel_steps.divide(steps.first, c);
   int row = shape.by_s.divide(tap, column);
   const unsigned char* source =
-      filters + (static_cast<int64_t>(place.filter_tile) * shape.steps + steps.first) * Tile::kFilterBytes;
+      filters + (static_cast<int64_t>(tile.filter_tile) * shape.steps + steps.first) * Tile::kFilterBytes;
   for (int step = steps.first; step < steps.end; ++step) {
     const uint32_t full = barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
     const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
     const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {  // [N, K, P, Q] or [N, P, Q, K]; elements of 16 bits with kHalf
+    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]; with kHalf of 16 bits
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     prefetch_tensor_map(x);
     for (int i = 0; i < Tile::kStages; ++i) {
       barrier_init(barriers + i * kBarrierPairBytes, 1);
-      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, 4 * Tile::kGroups);
+      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps * Tile::kGroups);
     }
     fence_barrier_init();
     fence_async_proxy();
@@ -251,8 +251,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const bool signals = threadIdx.x % 32 == 0;
 #pragma unroll 1
     for (int tile = first_tile; tile < shape.tiles; tile += stride) {
-      const TmaTileStart place = tma_tile_start<Tile>(shape, tile);
-      const int first_filter = place.filter_tile * Tile::kFilters;
+      const TmaTileStart start = tma_tile_start<Tile>(shape, tile);
+      const int first_filter = start.filter_tile * Tile::kFilters;
       float sums[Tile::kFilters / 2];
       uint32_t read = 0;  // the barrier of the step whose products are in flight; 0: none
       bool add = false;
@@ -284,10 +284,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         if (signals) barrier_arrive(read);
         if constexpr (Tile::kHalf) {
           tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
-                                     place.position + group * kWarpgroupRows, first_filter, sums);
+                                     start.position + group * kWarpgroupRows, first_filter, sums);
         } else {
           for_each_four(sums, [&](int row, int filter, float4 four) {
-            tma_store<Tile>(shape, bias, y, place.position + group * kWarpgroupRows + row,
+            tma_store<Tile>(shape, bias, y, start.position + group * kWarpgroupRows + row,
                             first_filter + filter, four);
           });
         }
@@ -317,11 +317,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
           const auto pair = [&](int at_pair, float left, float right) {
             return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
           };
-          tma_store_halves(shape, reinterpret_cast<uint16_t*>(y), place.position + row, first_filter + filter,
+          tma_store_halves(shape, reinterpret_cast<uint16_t*>(y), start.position + row, first_filter + filter,
                            make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
                                       pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
         } else {
-          tma_store<Tile>(shape, bias, y, place.position + row, first_filter + filter, totals[0]);
+          tma_store<Tile>(shape, bias, y, start.position + row, first_filter + filter, totals[0]);
         }
       }
     }

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_wgmma_kern
   const uint32_t filter_barriers = input_barriers + shape.input_depth * kBarrierPairBytes;
   const uint32_t staging_barriers = filter_barriers + shape.filter_depth * kBarrierPairBytes;
   if (threadIdx.x == 0) {
-    constexpr int kConsumerWarps = 4 * Tile::kConsumers;
+    constexpr int kConsumerWarps = kWarpgroupWarps * Tile::kConsumers;
 #pragma unroll 1
     for (int i = 0; i < shape.input_depth; ++i) {
       barrier_init(input_barriers + i * kBarrierPairBytes, Tile::kLoaders);

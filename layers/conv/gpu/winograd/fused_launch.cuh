@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/kernel_host.cuh"
@@ -86,8 +87,9 @@ class WinogradFused : public ConvKernel {
   }
   size_t workspace_bytes() const override { return static_cast<size_t>(chunk_) * sizes_.block_bytes(); }
   std::string detail() const override {
-    return concat("F(4x4,3x3), products kept in registers, ", ceil_div(sizes_.tile_blocks, chunk_),
-                  " chunks of ", chunk_ * kWinogradFusedTiles, " tiles");
+    return concat("F(4x4,3x3), products kept in registers, ",
+                  counted(ceil_div(sizes_.tile_blocks, chunk_), "chunk"), " of ",
+                  chunk_ * kWinogradFusedTiles, " tiles");
   }
   double products_saved() const override { return 9 * 16 / 36.0; }
   std::vector<LaunchResources> launches() const override {

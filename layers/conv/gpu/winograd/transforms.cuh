@@ -10,6 +10,8 @@
 // convolution for deep neural networks", arXiv:1803.10986 (2018).
 #pragma once
 
+#include "layers/conv/winograd_filters.h"
+
 namespace lenslet {
 
 /// F(M, R): kG is G, input() v = B^T d, output() y = A^T m.
@@ -74,12 +76,7 @@ struct Winograd<2, 5> : WinogradSixInputs {
 
 template <>
 struct Winograd<4, 3> : WinogradSixInputs {
-  static constexpr double kG[6][3] = {{1, 0, 0},
-                                      {1 / 3.0, 1 / 3.0, 1 / 3.0},
-                                      {-1 / 3.0, 1 / 3.0, -1 / 3.0},
-                                      {-16 / 15.0, -8 / 15.0, -4 / 15.0},
-                                      {1 / 15.0, -2 / 15.0, 4 / 15.0},
-                                      {0, 0, 1}};
+  static constexpr const double (&kG)[6][3] = kWinogradG43;
   static __device__ __forceinline__ void output(const float (&m)[6], float (&y)[4]) {
     const float sum = m[1] + m[2], difference = m[1] - m[2];
     y[0] = m[0] + sum + (m[3] + m[4]);

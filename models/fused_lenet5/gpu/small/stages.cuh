@@ -47,11 +47,11 @@ __device__ __forceinline__ void correlate(const float* corner, const Filter* fil
 #pragma unroll
     for (int s = 0; s < 5; ++s) {
 #pragma unroll
-      for (int place = 0; place < 4; ++place) {
+      for (int position = 0; position < 4; ++position) {
 #pragma unroll
         for (int k = 0; k < kMaps; ++k) {
-          float& sum = sums[4 * k + place];
-          sum = fmaf(filters[k].tap(5 * r + s), v[r + place / 2][s + place % 2], sum);
+          float& sum = sums[4 * k + position];
+          sum = fmaf(filters[k].tap(5 * r + s), v[r + position / 2][s + position % 2], sum);
         }
       }
     }
@@ -90,15 +90,15 @@ __device__ __forceinline__ void conv2_stage(BlockMemory<T>& block, const Places<
                                             const Weights<T>& weights) {
   const int lane = lane_of();
   if (warp_of() < T::kConv2FirstWarp) return;
-    // The next round has the four positions to the right.
 #pragma unroll 1
   for (int round = 0; round < T::kConv2Rounds; ++round) {
+    // Each round has the four positions to the right of those before.
     float sums[T::kConv2Maps * 4] = {};
     correlate<T::kConv2Maps, T::kColumns1>(block.h1 + places.corner2 + 4 * round, weights.conv2, sums);
 #pragma unroll
     for (float& sum : sums) sum = (lane & 7) < kMaps1 ? sum : 0.0f;  // idle lanes: not even 0 x NaN
     sum_over_lanes<4, T::kConv2Maps * 4>(sums);
-    // Two maps: lane 4 k + 2 y + x has place (y, x) of map k. One: lanes 4 y + 2 x and the next have it.
+    // Two maps: lane 4 k + 2 y + x has position (y, x) of map k. One: lanes 4 y + 2 x and the next have it.
     constexpr int kFarBit = T::kConv2Maps == 2 ? 2 : 4;
     int max_bits = __float_as_int(sums[0] + weights.bias2);
     // As integers: non-negative floats keep their order, NaN is the largest, and negative values become zero anyway.
