@@ -363,7 +363,7 @@ TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
     }
   }
   EXPECT_GE(words.size(), others + 12);
-  const nlohmann::json document = nlohmann::json::parse(run_line("lenslet backends --json - --verbose").out);
+  const nlohmann::json document = parse_json(run_line("lenslet backends --json - --verbose").out);
   for (const auto& backend : document.at("rows")) words.insert(backend.at("backend").get<std::string>());
   // The product's backends have an entry in the glossary; so must every backend with a page of its own. A new one has
   // the words of its row.
