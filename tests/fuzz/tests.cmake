@@ -13,7 +13,7 @@ if(LENSLET_BUILD_APPS)
     list(APPEND fuzz_depends lenslet_boost)
   endif()
   list(APPEND fuzz_sources fuzz/command_stand_ins.cpp $<TARGET_OBJECTS:lenslet_app_cli>
-       $<TARGET_OBJECTS:lenslet_convbench_cli> ../apps/convbench/commands/compare.cpp)
+       $<TARGET_OBJECTS:lenslet_convbench_cli> $<TARGET_OBJECTS:lenslet_convbench_compare>)
 endif()
 set(fuzz_rows "")
 foreach(target IN LISTS fuzz_targets)
