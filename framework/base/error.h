@@ -4,8 +4,7 @@
 // code and ends the process, except for a second signal, a failed rank and a lost device (apps/common).
 #pragma once
 
-#include <locale>
-#include <sstream>
+#include <sstream>  // with std::locale: nvcc takes most of a second for <locale> itself
 #include <stdexcept>
 #include <string>
 #include <utility>

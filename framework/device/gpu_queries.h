@@ -1,9 +1,7 @@
 // Queries of the limits of one GPU (gpu_limits.h). Internal: only for files that include CUDA headers.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <mutex>
+#include <cstddef>
 #include <optional>
 
 #include "framework/base/error.h"
@@ -58,14 +56,6 @@ Support current_gpu_supports(Rule&& rule) {
 
 /// Lets a block of the kernel have `bytes` of dynamic shared memory. Never lowers its limit: another operator may
 /// launch the same kernel with more. Threads may call it at once. Throws DeviceError.
-inline void allow_shared_bytes(const void* kernel, size_t bytes) {
-  static std::mutex reading_and_raising;
-  const std::lock_guard<std::mutex> lock(reading_and_raising);
-  cudaFuncAttributes attributes{};
-  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-  if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;
-  const int max_bytes = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
-  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
-}
+void allow_shared_bytes(const void* kernel, size_t bytes);
 
 }  // namespace lenslet

@@ -15,6 +15,8 @@
 #include "framework/device/cuda_check.h"
 #include "framework/device/device_health.h"
 #include "framework/device/device_memory.h"
+#include "framework/device/gpu_limits.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/device/runtime.h"
 #include "framework/device/stream.h"
 
@@ -73,6 +75,16 @@ void throw_cuda_error(cudaError_t error, const char* expression, const char* fil
   const std::string message = concat(expression, " failed: ", name, place);
   if (error == cudaErrorMemoryAllocation) throw MemoryError(message);
   throw DeviceError(message);
+}
+
+void allow_shared_bytes(const void* kernel, size_t bytes) {
+  static std::mutex reading_and_raising;
+  const std::lock_guard<std::mutex> lock(reading_and_raising);
+  cudaFuncAttributes attributes{};
+  LENSLET_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+  if (attributes.sharedSizeBytes + bytes <= GpuLimits::kSharedBytes) return;
+  const int max_bytes = std::max(static_cast<int>(bytes), attributes.maxDynamicSharedSizeBytes);
+  LENSLET_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
 }
 
 namespace runtime {

@@ -5,8 +5,10 @@ builds and runs what `./dev new-backend` writes, the checks of sources and the t
 
 The copy is configured as BINARY_DIR was, but without a GPU side, in build/release as the page has it, and built
 incrementally: first the tree as it is, then with the page's backend. Both builds find the tree's objects in ccache if
-BINARY_DIR was built with it and CCACHE_BASEDIR (./dev does so). Otherwise they take minutes, although they compile in
-units and optimise less than a release does. Exit code 77: skipped, because BINARY_DIR has no programs.
+BINARY_DIR was built with it and CCACHE_BASEDIR (./dev does so). Those of tests have the path of the tree, so the copy's
+are compiled with ROOT; a test that reads what changes in the copy gets its path in LENSLET_TEST_TREE. Without ccache
+the builds take minutes, although they compile in units and optimise less than a release does. Exit code 77: skipped,
+because BINARY_DIR has no programs.
 """
 
 import os
@@ -102,6 +104,7 @@ def new_backend(tree, environment, release):
     targets = ["test_conv_first_try_cpu", "test_tables"]
     must(["cmake", "--build", release, "--target", *targets], tree, environment, "build its test")
     one_test([release / "tests" / "test_conv_first_try_cpu"], tree, environment, "its first test")
+    environment = environment | {"LENSLET_TEST_TREE": str(tree)}
     explained = [release / "tests" / "test_tables", "--gtest_filter=Explain.ExplainsEveryBackendStatusAndCeiling"]
     one_test(explained, tree, environment, "the test that every backend is explained")
     nvcc = shutil.which("nvcc", path=environment.get("PATH", "") + ":/usr/local/cuda/bin")
@@ -128,7 +131,7 @@ def main():
         environment |= {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
         kept = [name for name in cache if name in KEPT or re.match(r"LENSLET_[A-Z_]+$", name)]
         options = [f"-D{name}={cache[name]}" for name in kept if cache[name]]
-        options += ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF"]
+        options += ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF", f"-DLENSLET_TEST_SOURCE_DIR={root}"]
         if not cache.get("CMAKE_CXX_COMPILER_LAUNCHER"):  # no object is found again: compile quickly
             options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DLENSLET_FAST_FIRST_BUILD=ON"]
             options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=")

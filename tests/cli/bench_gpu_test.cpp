@@ -11,7 +11,7 @@ using nlohmann::json;
 
 json rows_of(const std::string& arguments) {
   const std::string line = "bench --device cuda --min-time-ms 2 --warmup-ms 1 --json - ";
-  return json::parse(expect_run(lenslet(line + arguments), kOk).out).at("results");
+  return parse_json(expect_run(lenslet(line + arguments), kOk).out).at("results");
 }
 
 TEST(BenchGpu, EveryPlanMathModeInputAndOutputPasses) {
@@ -45,7 +45,7 @@ TEST(ProfileGpu, TheLayersAddUpToThePass) {
   for (const std::string batch : {"1024", "10000"}) {
     const ProgramRun run = expect_run(
         lenslet("profile --device cuda --plan layered --cache hot --json - --batch-size " + batch), kOk);
-    const json sums = json::parse(run.out).at("sums_ns");
+    const json sums = parse_json(run.out).at("sums_ns");
     const double layers = sums.at("layers"), events = sums.at("events"), unprofiled = sums.at("unprofiled");
     EXPECT_NEAR(layers - events, unprofiled, 0.03 * unprofiled) << "batch " << batch;
   }

@@ -18,7 +18,7 @@ ProgramRun bench(const std::string& arguments, const ProgramOptions& options = {
 }
 
 json rows_of(const std::string& arguments) {
-  return json::parse(expect_run(bench(arguments + " --json -"), kOk).out).at("results");
+  return parse_json(expect_run(bench(arguments + " --json -"), kOk).out).at("results");
 }
 
 TEST(Bench, ARowForEachConfigurationVerifiedAndCounted) {
@@ -69,7 +69,7 @@ TEST(Bench, TheCommandOfARowMeasuresThatRow) {
   const std::string command = row.at("repro");
   ASSERT_EQ(command.rfind("lenslet ", 0), 0u) << command;
   const ProgramRun again = expect_run(run_line(command + " --min-time-ms 1 --warmup-ms 0 --json -"), kOk);
-  const json rows = json::parse(again.out).at("results");
+  const json rows = parse_json(again.out).at("results");
   ASSERT_EQ(rows.size(), 1u);
   for (const char* key : {"name", "backend", "math", "cache", "labels", "repro"})
     EXPECT_EQ(rows[0].at(key), row.at(key)) << key;
@@ -126,7 +126,7 @@ TEST(Bench, HostRowsStandBesideDeviceOnes) {
   EXPECT_EQ(passes.size(), 2u);
   const std::string command = hosts[0].at("repro");
   const json again =
-      json::parse(expect_run(run_line(command + " --min-time-ms 1 --warmup-ms 0 --json -"), kOk).out);
+      parse_json(expect_run(run_line(command + " --min-time-ms 1 --warmup-ms 0 --json -"), kOk).out);
   ASSERT_EQ(again.at("results").size(), 1u);
   EXPECT_EQ(again.at("results")[0].at("labels"), hosts[0].at("labels"));
 }
@@ -152,7 +152,7 @@ TEST(Bench, WithoutMnistDigitsAreDrawnAndNothingIsCounted) {
   options.folder = fixture_folder() + "/away";
   const ProgramRun run =
       expect_run(bench("--batch-sizes 2 --plan layered --json -", options), kOk, "", "drawn: no MNIST here");
-  const json document = json::parse(run.out);
+  const json document = parse_json(run.out);
   EXPECT_EQ(document.at("settings").at("samples"), "drawn");
   EXPECT_TRUE(document.at("results")[0].at("accuracy").is_null());
 }
@@ -180,7 +180,7 @@ TEST(Bench, ColdRowsStandBesideHotOnes) {
 TEST(Bench, LogitsThatAreNotNumbersAreACheckThatFailed) {
   const ProgramRun run = expect_run(
       bench("--batch-sizes 1 --plan layered --weights {dir}/w/largest.safetensors --json -"), kCheckFailed);
-  const json row = json::parse(run.out).at("results").at(0);
+  const json row = parse_json(run.out).at("results").at(0);
   EXPECT_EQ(row.at("status"), "FAILED");
   EXPECT_TRUE(row.at("time_ns").is_null()) << "what is wrong has no time";
 }

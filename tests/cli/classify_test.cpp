@@ -32,7 +32,7 @@ std::string weights_with_threshold(const std::string& threshold) {
   const std::string shipped = read_text(expand("{source}/weights/lenet5.safetensors"));
   uint64_t length = 0;
   std::memcpy(&length, shipped.data(), sizeof length);  // tests run on little-endian machines
-  json header = json::parse(shipped.substr(sizeof length, length));
+  json header = parse_json(shipped.substr(sizeof length, length));
   header["__metadata__"]["energy_threshold"] = threshold;
   const std::string text = header.dump();
   length = text.size();
@@ -147,7 +147,7 @@ TEST(Classify, ExplainShowsThePictureAndEachStep) {
 TEST(Classify, JsonOnStandardOutputSendsTextToStandardError) {
   const ProgramRun run =
       expect_run(run_line("{classify} --json - {dir}/pics/one.pgm"), kOk, "", "one.pgm: 1");
-  const json document = json::parse(run.out);
+  const json document = parse_json(run.out);
   EXPECT_EQ(document.at("schema"), "lenslet.classify/1");
   expect_environment(document);
   const json& row = document.at("results").at(0);
@@ -224,7 +224,7 @@ TEST(Classify, Samples) {
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no samples/ in this source tree";
   const ProgramRun run = expect_run(run_line("{classify} --json - {source}/samples"), kOk);
   int right = 0, all = 0;
-  const json results = json::parse(run.out).at("results");
+  const json results = parse_json(run.out).at("results");
   for (const json& row : results) {
     const std::string name = fs::path(row.at("file").get<std::string>()).filename().string();
     if (name.rfind("digit_", 0) != 0) continue;

@@ -38,7 +38,7 @@ class EvalSamples : public testing::Test {
     return "lenslet eval --device cpu --model {dir}/out/colours.onnx --data {dir}/out/" + rest;
   }
   static json result_of(const std::string& rest) {
-    return json::parse(expect_run(run_line(command(rest) + " --json -"), kOk).out);
+    return parse_json(expect_run(run_line(command(rest) + " --json -"), kOk).out);
   }
 };
 
@@ -250,7 +250,7 @@ TEST_F(EvalSamples, ReadsIdxFilesOfOtherPicturesThanDigits) {
     parts.outputs = {onnx::value("y", {-1, 4})};
     write_file("{dir}/out/rows.onnx", onnx::model_of(parts, 13).bytes());
     const std::string line = "lenslet eval --device cpu --model {dir}/out/rows.onnx --data {dir}/out/rows ";
-    const json result = json::parse(
+    const json result = parse_json(
         expect_run(run_line(line + "--split train --labels {dir}/out/rows.txt --std 0.5 --json -"), kOk).out);
     EXPECT_EQ(result.at("count"), 3);
     EXPECT_EQ(result.at("correct"), 2);

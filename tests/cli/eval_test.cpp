@@ -110,7 +110,7 @@ TEST(Eval, LogitsThatAreNotNumbersAreACheckThatFailed) {
   EXPECT_TRUE(document.at("misses").at(0).at("predicted").is_null());
   const ProgramRun one = expect_run(
       run_line("{classify} --weights {dir}/w/largest.safetensors {dir}/pics/one.pgm --json -"), kCheckFailed);
-  EXPECT_TRUE(json::parse(one.out).at("results").at(0).at("digit").is_null());
+  EXPECT_TRUE(parse_json(one.out).at("results").at(0).at("digit").is_null());
 }
 
 TEST(Eval, TheMatrixRunsEveryCombination) {

@@ -121,7 +121,7 @@ TEST(Backends, EveryLayerHasOneAutoAndReasonsForTheRest) {
 
 TEST(Backends, AnyProblem) {
   const ProgramRun run = expect_run(run_line("{problem} mb1ic3ih17oc5kh3sh2ph1 --json -"), kOk);
-  const json rows = json::parse(run.out).at("rows");
+  const json rows = parse_json(run.out).at("rows");
   ASSERT_FALSE(rows.empty());
   for (const json& row : rows)
     EXPECT_NE(row.at("problem").get<std::string>().find("mb1ic3ih17"), std::string::npos);

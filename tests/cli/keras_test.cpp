@@ -39,10 +39,10 @@ class ChannelsLast : public testing::Test {
     write_file("{dir}/out/mixed.ppm", picture);
   }
   static json top(const std::string& model, const std::string& options) {
-    return json::parse(expect_run(run_line("lenslet classify --device cpu --json - --model {dir}/out/" +
-                                           model + " {dir}/out/mixed.ppm " + options),
-                                  kOk)
-                           .out)
+    return parse_json(expect_run(run_line("lenslet classify --device cpu --json - --model {dir}/out/" +
+                                          model + " {dir}/out/mixed.ppm " + options),
+                                 kOk)
+                          .out)
         .at("results")
         .at(0)
         .at("top");

@@ -25,7 +25,7 @@ const std::string& channel_means() {
   return command;
 }
 
-json first_answer(const ProgramRun& run) { return json::parse(expect_run(run, kOk).out).at("results").at(0); }
+json first_answer(const ProgramRun& run) { return parse_json(expect_run(run, kOk).out).at("results").at(0); }
 
 json answer_with(const std::string& options) {
   return first_answer(run_line(channel_means() + options + " --json -"));
@@ -77,11 +77,11 @@ TEST(PictureNetwork, ReadsColoursInEitherOrder) {
   for (int i = 0; i < 4; ++i) picture += "\xff\x33\x66";
   write_file("{dir}/out/pink.ppm", picture);
   const auto answer = [](const std::string& options) {
-    return json::parse(expect_run(run_line("lenslet classify --device cpu --model {dir}/out/means.onnx "
-                                           "{dir}/out/pink.ppm --json - " +
-                                           options),
-                                  kOk)
-                           .out)
+    return parse_json(expect_run(run_line("lenslet classify --device cpu --model {dir}/out/means.onnx "
+                                          "{dir}/out/pink.ppm --json - " +
+                                          options),
+                                 kOk)
+                          .out)
         .at("results")
         .at(0);
   };
@@ -102,7 +102,7 @@ TEST(PictureNetwork, MetadataMayListTheChannels) {
         "lenslet classify --device cpu --model {dir}/out/stated.onnx {dir}/out/pairs.ppm --json - ");
   };
   const double mean = (204 + 51 + 51) / 3.0 / 255;
-  const auto first = [](const ProgramRun& run) { return json::parse(run.out).at("results").at(0); };
+  const auto first = [](const ProgramRun& run) { return parse_json(run.out).at("results").at(0); };
   expect_softmax(first(expect_run(with("0.1,0.2,0.4", "0.25,0.5,2"), kOk)),
                  {(mean - 0.1) / 0.25, (mean - 0.2) / 0.5, (mean - 0.4) / 2});
   expect_softmax(first(expect_run(with("0.1,0.2,0.4", "0.5"), kOk)),

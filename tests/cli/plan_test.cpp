@@ -14,7 +14,7 @@ using nlohmann::json;
 
 // A whole-network backend of the CPU; empty if there is none.
 std::string cpu_backend() {
-  const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
+  const json rows = parse_json(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
     if (row.at("type") == "network" && row.at("supported").get<bool>()) return row.at("backend");
   }
@@ -106,10 +106,10 @@ TEST_F(FusedPlan, EveryCommandOfTheModelTakesPackedPixels) {
   const std::string quick = " --device cpu --plan fused --input uint4 --min-time-ms 1 --warmup-ms 0 ";
   expect_run(lenslet("profile" + quick + "--batch-size 3 --cache hot"), kOk, "uint4 in");
   const ProgramRun tune = expect_run(lenslet("tune" + quick + "--batch-size 3 --json -"), kOk);
-  EXPECT_EQ(json::parse(tune.out).at("plans").at(0).at("status"), "PASSED");
+  EXPECT_EQ(parse_json(tune.out).at("plans").at(0).at("status"), "PASSED");
   expect_run(run_line("{classify} --plan fused --input uint4 --explain {dir}/pics/one.pgm"), kOk,
              "uint4 in|one.pgm: 1 ");
-  const json rows = json::parse(lenslet("backends --device cpu --json -").out).at("rows");
+  const json rows = parse_json(lenslet("backends --device cpu --json -").out).at("rows");
   for (const json& row : rows) {
     if (row.at("type") != "network") continue;
     EXPECT_EQ(row.at("reads"), (json{"fp32", "uint8", "uint4"})) << row;

@@ -197,7 +197,7 @@ TEST_P(SignalTest, FirstFinishesAndLeavesWholeFiles) {
   const std::string phase = GetParam().phase, result_file = text("r.json");
   // A signal during the writing of files comes after the work is done.
   if (result_file.empty() || phase.find("writing") != std::string::npos) return;
-  const nlohmann::json document = nlohmann::json::parse(result_file);
+  const nlohmann::json document = parse_json(result_file);
   EXPECT_TRUE(document.value("interrupted", false) || document.value("status", "") == "INTERRUPTED")
       << result_file;
 }

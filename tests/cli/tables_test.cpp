@@ -351,9 +351,11 @@ TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
       "position",  "AVX512",    "L2 copy",     "memory copy", "NHWC",      "resident"};
   // The rows of the tables of backends, for both kinds of device whatever this build has.
   const std::regex row("\nlenslet_backend\\([a-z0-9_]+ [a-z]+ ([a-z0-9_]+)");
+  const char* const changed = std::getenv("LENSLET_TEST_TREE");
+  const std::string tree = changed ? changed : LENSLET_SOURCE_DIR;
   const size_t others = words.size();
   for (const char* const folder : {"/layers", "/models"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(LENSLET_SOURCE_DIR + std::string(folder))) {
+    for (const auto& entry : fs::recursive_directory_iterator(tree + folder)) {
       if (entry.path().filename() != "CMakeLists.txt") continue;
       const std::string text = "\n" + read_text(entry.path().string());
       for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at)
@@ -361,7 +363,7 @@ TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
     }
   }
   EXPECT_GE(words.size(), others + 12);
-  const nlohmann::json document = nlohmann::json::parse(run_line("lenslet backends --json - --verbose").out);
+  const nlohmann::json document = parse_json(run_line("lenslet backends --json - --verbose").out);
   for (const auto& backend : document.at("rows")) words.insert(backend.at("backend").get<std::string>());
   // The product's backends have an entry in the glossary; so must every backend with a page of its own. A new one has
   // the words of its row.
@@ -369,7 +371,7 @@ TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
       "direct", "im2col_gemm", "implicit_gemm", "winograd", "tensor_core", "sliced_k",    "depthwise",
       "cudnn",  "cutlass",     "cublas",        "onednn",   "gemm",        "blocked",     "copy",
       "simd",   "small",       "medium",        "mma",      "fp32",        "warp_reduce", "tiled"};
-  for (const auto& page : fs::directory_iterator(LENSLET_SOURCE_DIR "/docs/kernels")) {
+  for (const auto& page : fs::directory_iterator(tree + "/docs/kernels")) {
     const std::string name = page.path().stem().string();
     if (words.count(name) != 0) with_entry.insert(name);
   }

@@ -3,7 +3,7 @@ if(LENSLET_BUILD_APPS)
   add_library(lenslet_cli_fixtures STATIC cli/fixtures/files.cpp cli/fixtures/bench_files.cpp cli/fixtures/data_sets.cpp
               cli/fixtures/models.cpp cli/fixtures/pictures.cpp cli/fixtures/weights.cpp)
   target_link_libraries(lenslet_cli_fixtures PRIVATE lenslet_own_flags PUBLIC lenslet_test_programs)
-  lenslet_compile_lightly(lenslet_cli_fixtures)
+  lenslet_compile_test(lenslet_cli_fixtures)
   target_compile_definitions(lenslet_cli_fixtures PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}"
     LENSLET_STUB_DRIVER="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
   # LENSLET_TEST_PREFIX in the environment runs the same rows with the programs of an installation.

@@ -7,9 +7,8 @@ if(LENSLET_BUILD_APPS)
 
   lenslet_test(ladder_shapes SOURCES convbench/ladder_shapes_test.cpp DEPENDS lenslet_bench)
 
-  set(commands filter gemm ladder reproduce separable stencil streams sweep)
-  list(TRANSFORM commands REPLACE "(.+)" "../apps/convbench/commands/\\1.cpp")
-  lenslet_test(study_tables SOURCES convbench/study_tables_test.cpp ${commands} DEPENDS lenslet_bench)
+  lenslet_test(study_tables SOURCES convbench/study_tables_test.cpp $<TARGET_OBJECTS:lenslet_convbench_studies>
+               DEPENDS lenslet_bench)
 
   # The same source for both kinds of device.
   set(bad_launch convbench/bad_launch_none.cpp)

@@ -4,7 +4,7 @@ if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
   lenslet_test(result_reader SOURCES convbench/result_reader_test.cpp
                DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
-  lenslet_test(compare SOURCES convbench/compare_test.cpp ../apps/convbench/commands/compare.cpp
+  lenslet_test(compare SOURCES convbench/compare_test.cpp $<TARGET_OBJECTS:lenslet_convbench_compare>
                DEPENDS lenslet_apps_common nlohmann_json::nlohmann_json)
   lenslet_test(report_page SOURCES convbench/report_page_test.cpp DEPENDS lenslet_apps_common)
 endif()

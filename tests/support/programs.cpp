@@ -94,7 +94,8 @@ ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out, con
   return run;
 }
 
-nlohmann::json read_json_file(const std::string& path) { return nlohmann::json::parse(read_text(path)); }
+nlohmann::json parse_json(const std::string& text) { return nlohmann::json::parse(text); }
+nlohmann::json read_json_file(const std::string& path) { return parse_json(read_text(path)); }
 
 long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 

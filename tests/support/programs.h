@@ -46,7 +46,9 @@ inline constexpr char kNoReason[] =
 ProgramRun expect_run(ProgramRun run, int exit_code, const std::string& out = "", const std::string& err = "",
                       const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
-/// Throws for NaN, for text after the document, and for bytes that are not UTF-8.
+/// Throws for NaN, for text after the document, and for bytes that are not UTF-8. The parser is a template, so a source
+/// that calls it directly takes a second longer to compile.
+nlohmann::json parse_json(const std::string& text);
 nlohmann::json read_json_file(const std::string& path);
 long count_lines(const std::string& text);
 /// Expects each member of `expected` in `actual`, with the same value.
