@@ -108,7 +108,6 @@ template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {
   constexpr bool kLaunchWordFirst = ResidentTile<T>::kLaunchWordFirst;
-  constexpr int kWatchers = 128;  // warps 0..3
   constexpr int kPartBytes = T::kBlocks * kF1 * 4, kShareBytes = T::kFc1Share * 4,
                 kTailBytes = T::kTailFloats * 4;
   constexpr int kWordBytes = 8 * (T::kImageRows * kWordColumns<T> + 1);
@@ -157,10 +156,9 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   for (uint64_t image = args.turn.first_image[cluster];; image += step, parity ^= 1) {
     weights.load_conv1(args.conv1);  // each time, so that the fully connected layers find registers
     cluster_wait();                  // until every block has begun, or has finished the previous image
-    if (kLaunchWordFirst && rank == 0 && thread < kWatchers) {
+    if (kLaunchWordFirst && rank == 0) {
       if (thread == resident::kLaunchWord) word = watch.wait(image, 0);
-      __syncwarp();
-      named_barrier<kWatchers>(1);
+      __syncthreads();
     }
     if (watches) {
       if (!kLaunchWordFirst) {
