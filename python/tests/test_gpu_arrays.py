@@ -143,6 +143,11 @@ def gpu(torch_cuda):
     return torch_cuda
 
 
+def parameter(torch, tensor):
+    """The tensor as a subclass, which its attributes describe: DLPack's exchange describes torch.Tensor alone."""
+    return torch.nn.Parameter(tensor, requires_grad=False)
+
+
 @pytest.fixture(scope="module", params=["fp32", "fp16"])
 def on_gpu(gpu, request):
     return lenslet.Model.built_in(device="cuda", plan="fused", math=request.param)
@@ -205,10 +210,13 @@ def test_answers_are_written_in_place(gpu, on_gpu, images):
     assert same(room[2:258], on_gpu.logits(images[:256])) and bool((room[258:] == -1).all())
 
 
-def test_calls_follow_the_current_stream(gpu, on_gpu, images):
+@pytest.mark.parametrize("by", ["exchange", "attributes"])
+def test_calls_follow_the_current_stream(gpu, on_gpu, images, by):
     """The producer writes late, on a stream of its own; the consumer reads there, too. Nothing waits on the host."""
     expected, late = on_gpu.predict(images).labels, gpu.from_numpy(images).cuda()
     tensor = gpu.zeros_like(late)
+    if by == "attributes":
+        tensor = parameter(gpu, tensor)
 
     def read():
         tensor.copy_(late, non_blocking=True)
@@ -271,8 +279,9 @@ def test_what_cannot_be_read_or_written_is_refused(gpu, on_gpu, images):
     tensor = gpu.from_numpy(images).cuda()
     with pytest.raises(ValueError, match="images: expected a contiguous array"):
         on_gpu.predict(tensor.transpose(1, 2))
-    with pytest.raises(ValueError, match="expected a contiguous array"):
-        on_gpu.predict(tensor[::2])
+    for array in (tensor[::2], parameter(gpu, tensor[::2])):
+        with pytest.raises(ValueError, match="expected a contiguous array"):
+            on_gpu.predict(array)
     with pytest.raises(TypeError, match="expected uint8 or float32, found torch.float16"):
         on_gpu.predict(tensor.half())
     with pytest.raises(ValueError, match=r"expected the shape \[N, 28, 28\].*found \[300, 784\]"):

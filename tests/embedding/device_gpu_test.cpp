@@ -116,6 +116,10 @@ TEST(DeviceGpu, AnswersHaveTheBitsOfThoseFromHostMemory) {
       check_forms(model, repeated(pictures().pairs, count), count);
     }
   }
+  // A pass that fp32 divides: it computes up to 131,072 images at a time.
+  constexpr int64_t kDivided = 132000;
+  Model model = Model::built_in(on_gpu("fused", "fp32", "fp32", kDivided));
+  check_forms(model, repeated(pictures().pixels, kDivided), kDivided);
 }
 
 // Unpacked on the device, pairs have the bits of their greys; also from host memory by chunks of a feed.

@@ -55,6 +55,17 @@ TEST_F(Linear, HasEveryTileOfTensorCoresRight) {
   EXPECT_EQ(columns, (std::set<std::string>{"16", "32", "64", "96", "128"}));
 }
 
+// Several warps share more chunks of weights than are in flight, in a product so small that racecheck ends in seconds:
+// it detects a missing wait or barrier here.
+TEST_F(Linear, SharesChunksOfTensorCoresAmongWarps) {
+  if (!has_tensor_cores()) GTEST_SKIP() << "it needs a GPU of compute capability 8.0";
+  for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
+    Stream stream(kDevice);
+    const VerifyResult result = reference::linear_subject({40, 300}, 120).verify("tensor_core", math, stream);
+    EXPECT_TRUE(result.passed) << to_string(math) << ": " << result.reason;
+  }
+}
+
 TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
   for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(kDevice.kind)) {
     const LinearLayer layer(Tensor({6, 4}, std::vector<float>(24, 1.0f)), Tensor());
