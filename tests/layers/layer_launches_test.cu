@@ -100,11 +100,11 @@ Directions directions_of_pool_plane(const Seen& seen) {
 
 Directions directions_of_linear_tiled(const Seen& seen) {
   const auto& shape = seen.argument<LinearTiledShape>(0);
-  const int64_t outputs = shape.outputs;
-  const int64_t columns = int64_t{32} * seen.number(1) * seen.number(2);
+  const int64_t outputs = shape.outputs, columns = int64_t{LinearTiledShape::kColumnLanes} * seen.number(0);
   return {
-      {"samples", shape.batch, int64_t{20} * seen.number(0)},
-      {"inputs", shape.inputs, 16},
+      {"samples", shape.batch, LinearTiledShape::kRows},
+      {shape.wide ? "inputs, four copied at once" : "inputs, copied one by one", shape.inputs,
+       LinearTiledShape::kDepth},
       {outputs % 4 == 0 ? "outputs, four stored at once" : "outputs, stored one by one", outputs, columns}};
 }
 

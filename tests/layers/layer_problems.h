@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "layers/linear/gpu/tiled_shape.h"
 #include "layers/pool/pool_window.h"
 #include "layers/reference/gemm_subject.h"
 #include "layers/reference/layer_subject.h"
@@ -17,19 +18,24 @@ struct LinearSize {
   int64_t batch, inputs, outputs;
 };
 
-/// Several tiles and a tail in each direction for every tile size of `tiled`, on a GPU with that many multiprocessors:
-/// with whole quads of inputs and of outputs, and without.
-inline std::vector<LinearSize> linear_tile_sizes(int64_t multiprocessors) {
-  struct Outputs {
-    int64_t count, tiles;  // `tiles` of the width that wastes the fewest columns
+/// Several tiles and a tail in each direction for every tile of `tiled`, on a GPU with that many multiprocessors: with
+/// whole quads of inputs and of outputs, and without.
+inline std::vector<LinearSize> linear_tile_sizes(int multiprocessors) {
+  // The fewest tiles of that width for which it is chosen, 83 samples and more.
+  const auto push_chosen = [&](std::vector<LinearSize>& sizes, int lane_outputs, int64_t missing) {
+    for (int64_t tiles = 2; tiles <= 8; ++tiles) {
+      const int64_t outputs = tiles * LinearTiledShape::kColumnLanes * lane_outputs - missing;
+      for (int64_t rows = 2; rows <= multiprocessors; ++rows) {
+        const int64_t batch = rows * LinearTiledShape::kRows - 77;
+        if (choose_lane_outputs(batch, outputs, multiprocessors) != lane_outputs) continue;
+        for (const int64_t inputs : {100, 99}) sizes.push_back({batch, inputs, outputs});
+        return;
+      }
+    }
   };
   std::vector<LinearSize> sizes;
-  for (const auto& [outputs, tiles] : std::initializer_list<Outputs>{
-           {156, 5}, {150, 5}, {316, 5}, {319, 5}, {188, 2}, {190, 2}, {252, 2}, {251, 2}}) {
-    // A tile of 40 rows is chosen where it gives each multiprocessor one tile, taller ones for more samples.
-    for (const int64_t batch : {int64_t{41}, multiprocessors / tiles * 40 - 17, 75 * multiprocessors + 7}) {
-      for (const int64_t inputs : {36, 35}) sizes.push_back({batch, inputs, outputs});
-    }
+  for (const int lane_outputs : kLaneOutputs) {
+    for (const int64_t missing : {4, 3}) push_chosen(sizes, lane_outputs, missing);
   }
   return sizes;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_layer.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/layer_subject.h"
@@ -31,12 +32,25 @@ TEST_F(Linear, HasEveryTileRight) {
     EXPECT_TRUE(result.passed) << inputs << " -> " << outputs << ": " << result.reason;
     tiles.insert(result.detail);
   }
-  for (const char* rows : {"20", "40", "80"}) {
-    for (const char* columns : {"32", "64", "96", "128"}) {
-      EXPECT_EQ(tiles.count(concat("tile ", rows, "x", columns)), 1u)
-          << rows << "x" << columns << " was never chosen";
-    }
+  for (const int lane_outputs : kLaneOutputs) {
+    const std::string tile =
+        concat("tile ", LinearTiledShape::kRows, "x", LinearTiledShape::kColumnLanes * lane_outputs);
+    EXPECT_EQ(tiles.count(tile), 1u) << tile << " was never chosen";
   }
+}
+
+// The outputs of a lane of `tiled`.
+TEST_F(Linear, ChoosesATileForTheBusiestMultiprocessor) {
+  constexpr int kH200 = 132;
+  // LeNet-5's layers have two tiles of 64, three of 32 and one of 16.
+  EXPECT_EQ(choose_lane_outputs(10000, 120, kH200), 8);
+  EXPECT_EQ(choose_lane_outputs(10000, 84, kH200), 4);
+  EXPECT_EQ(choose_lane_outputs(10000, 10, kH200), 2);
+  // Few samples need narrow tiles to occupy the GPU; a wave of tiles of 40 needs less time than two of 32.
+  EXPECT_EQ(choose_lane_outputs(1000, 120, kH200), 2);
+  EXPECT_EQ(choose_lane_outputs(80 * kH200, 40, kH200), 5);
+  // A grid has at most 65,535 tiles of columns.
+  EXPECT_EQ(choose_lane_outputs(1, int64_t{GpuLimits::kGridYZ} * 64, kH200), 8);
 }
 
 TEST_F(Linear, HasEveryTileOfTensorCoresRight) {

@@ -3,265 +3,308 @@
 //
 // Two-level tiling with sizes for a layer with few outputs (V. Volkov and J. Demmel, "Benchmarking GPUs to tune dense
 // linear algebra", SC 2008; R. Nath, S. Tomov and J. Dongarra, "An improved MAGMA GEMM for Fermi graphics processing
-// units", Int. J. of High Performance Computing Applications 24(4), 2010). One block computes all outputs of its
-// samples if they fit. The height of the tile is chosen when the layer is prepared, so that the blocks are spread
-// evenly over the multiprocessors: 10,000 samples give 125 blocks of 80 on 132 multiprocessors. Weights are transposed
-// and padded with zeros once, so that only X and Y need bounds checks.
+// units", Int. J. of High Performance Computing Applications 24(4), 2010). Blocks are narrow, so that a layer of few
+// samples occupies the GPU, and several are resident on a multiprocessor: 10,000 samples x 120 outputs make 250 blocks
+// for 132 multiprocessors. A lane loads its next operands before the last products of those that it holds. Weights are
+// packed once in the order in which lanes read them, and padded with zeros.
+//
+// The next launch does not begin early (framework/instructions/early_launch.cuh): its blocks would gather on the
+// multiprocessors that this launch leaves free, and take longer there than they save.
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "framework/base/alignment.h"
 #include "framework/device/kernel_launch.cuh"
+#include "framework/instructions/async_copy.cuh"
 #include "framework/tensor/host_values.h"
 #include "framework/tensor/keep_nan.h"
-#include "layers/linear/gpu/tile_height.h"
 #include "layers/linear/gpu/tiled_shape.h"
 #include "layers/linear/linear_backend.h"
 
 namespace lenslet {
 namespace {
 
-constexpr int64_t kMaxOutputs = int64_t{32} * GpuLimits::kGridYZ;  // at least 32 a block
+using Shape = LinearTiledShape;
+constexpr int kThreads = Shape::kWarps * GpuLimits::kWarp;
+constexpr int kMaxColumns = Shape::kColumnLanes * kLaneOutputs[0];
+constexpr int64_t kMaxOutputs = int64_t{kMaxColumns} * GpuLimits::kGridYZ;
 // Up to this number of outputs (batch * outputs) `auto` takes warp_reduce, the next row. Chosen by hand: no file
-// compares both near it. With LeNet-5's 84 outputs it is 952 samples: 48 tiles of 20 samples for 132 multiprocessors.
+// compares both near it.
 constexpr int64_t kMaxWarpReduceOutputs = 80 * 1000;
-constexpr int kDepth = 16;  // inputs per step
-// The 4 x 8 lanes of a warp compute 20 samples x 32 kGroups outputs: a lane 5 samples x kGroups groups of 4
-// neighbouring outputs, with the groups 32 apart. The bound is reading shared memory: a 16-byte read costs a warp four
-// cycles of the multiprocessor, even if lanes read the same address. So 5 x 4 sums need 9 reads for 80 multiply-adds,
-// and 5 x 8 sums need 13 for 160.
-constexpr int kLaneRows = 5;
-constexpr int kWarpRows = 4 * kLaneRows, kGroupColumns = 32;
+constexpr int kStages = 2;
+constexpr int kQuads = Shape::kDepth / 4;  // groups of four inputs, float4, in a stage
 // A row of the X tile has 4 floats of padding, so that the four rows that a warp reads at once are in different banks.
-constexpr int kPitch = kDepth + 4;
+constexpr int kPitch = Shape::kDepth + 4;
+constexpr int kXFloats = Shape::kRows * kPitch;  // of a stage
+
+// The weights of a stage: [kQuads][lane_outputs][kColumnLanes] float4. A lane's lane_outputs float4 of a quad are the
+// weights of its outputs for input 0 of the quad, then those for input 1, 2 and 3.
+__host__ __device__ constexpr int weight_floats(int lane_outputs) {
+  return Shape::kDepth * Shape::kColumnLanes * lane_outputs;
+}
+// The output, in the tile, of a lane's lane_output: four neighbouring ones for each whole group of four, stored as
+// float4; the rest alternate with those of the other lanes.
+__host__ __device__ constexpr int column_of(int lane_outputs, int lane, int lane_output) {
+  const int group = lane_output / 4, within = lane_output % 4;
+  return group * 4 * Shape::kColumnLanes +
+         (group < lane_outputs / 4 ? lane * 4 + within : within * Shape::kColumnLanes + lane);
+}
 
 __device__ __forceinline__ float part(const float4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// Four neighbouring inputs of one sample; zeros outside.
-template <bool kWide>
-__device__ __forceinline__ float4 load_inputs(const float* __restrict__ x, int64_t row, int64_t batch, int i,
-                                              int inputs) {
-  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (row >= batch) return v;
-  const float* from = x + row * inputs + i;
-  if (kWide) {
-    if (i < inputs) v = __ldg(reinterpret_cast<const float4*>(from));
-  } else {
-    if (i < inputs) v.x = __ldg(from);
-    if (i + 1 < inputs) v.y = __ldg(from + 1);
-    if (i + 2 < inputs) v.z = __ldg(from + 2);
-    if (i + 3 < inputs) v.w = __ldg(from + 3);
-  }
-  return v;
-}
+// What a lane loads of a quad of inputs before it multiplies the quad before: its samples, and its first weights.
+template <int kOutputs>
+struct Front {
+  static constexpr int kWeights = kOutputs < 4 ? kOutputs : 4;  // float4
+  float4 x[Shape::kLaneRows], w[kWeights];
+};
 
-// computes    y = f(x * wt + b) for a tile of (20 kTall) samples x (32 kGroups kBroad) outputs
-// work split  grid.x = tiles of samples, grid.y = tiles of outputs; kTall * kBroad warps; a thread computes 5 x 4
-//             kGroups sums
-// memory      two stages of an X tile [20 kTall][16 + 4] and a W tile [16][outputs], 29 KB for 80 x 128; while one is
-//             in use, the next is loaded to registers
-// requires    wt [steps * 16, padded outputs] and bias, both padded with zeros and aligned to 16 bytes; kWide only if
-//             inputs is a multiple of 4 and x is aligned to 16 bytes (TiledOperator ensures all)
-// measured    H100, hot: LeNet's fc1 / fc2 / fc3, batch 10,000: 25.09 / 13.63 / 9.70 us
-//             (docs/results/2026-11-27-h100/profile-batch-10000.json)
-template <int kTall, int kBroad, int kGroups, bool kWide>
-__global__ void __launch_bounds__(GpuLimits::kWarp* kTall* kBroad)
-    linear_tiled_kernel(const LinearTiledShape shape,
-                        const float* __restrict__ x,     // [batch, inputs]
-                        const float* __restrict__ wt,    // [steps * 16, padded]
-                        const float* __restrict__ bias,  // [padded]
-                        float* __restrict__ y) {         // [batch, outputs]
-  constexpr int kThreads = GpuLimits::kWarp * kTall * kBroad;
-  constexpr int kRows = kWarpRows * kTall, kWarpColumns = kGroupColumns * kGroups,
-                kColumns = kWarpColumns * kBroad;
-  constexpr int kQuads = kDepth / 4;                                   // float4 in a row of the X tile
-  constexpr int kXLoads = (kRows * kQuads + kThreads - 1) / kThreads;  // float4 per thread
-  constexpr int kWLoads = (kDepth * kColumns / 4 + kThreads - 1) / kThreads;
-  __shared__ __align__(16) float x_tile[2][kRows][kPitch];
-  __shared__ __align__(16) float w_tile[2][kDepth][kColumns];
-
+// computes    y = f(x * w^T + b) for a tile of 80 samples x 8 kOutputs outputs
+// work split  grid.x = tiles of samples, grid.y = tiles of outputs; four warps of 4 x 8 lanes, each 20 samples x all
+//             outputs; a lane computes 5 x kOutputs sums, each over the inputs in ascending order
+// memory      two stages of an X tile [80][32 + 4] and of packed weights, 39 KB for 64 outputs; a lane reads 5 float4
+//             of X and kOutputs float4 of weights for 20 kOutputs multiply-adds
+// requires    weights packed as weight_floats() states and bias, both padded with zeros and aligned to 16 bytes;
+//             shape.wide as stated there (TiledOperator ensures all)
+// measured    not yet: no result file has this form of the kernel
+template <int kOutputs>
+__global__ void __launch_bounds__(kThreads, 1)
+    linear_tiled_kernel(const Shape shape,
+                        const float* __restrict__ x,        // [batch, inputs]
+                        const float* __restrict__ weights,  // [column tiles, steps, weight_floats(kOutputs)]
+                        const float* __restrict__ bias,     // [column tiles * 8 kOutputs]
+                        float* __restrict__ y) {            // [batch, outputs]
+  constexpr int kWeightFloats = weight_floats(kOutputs), kStage = kXFloats + kWeightFloats;
+  constexpr int kXCopies = Shape::kRows * kQuads / kThreads, kXStep = kThreads / kQuads;  // of a thread; rows
+  constexpr int kWCopies = (kWeightFloats / 4 + kThreads - 1) / kThreads;
+  extern __shared__ __align__(16) float linear_tiled_shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % GpuLimits::kWarp,
             warp = thread / GpuLimits::kWarp;
-  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kRows;
-  const int first_column = static_cast<int>(blockIdx.y) * kColumns;
-  const int row = warp / kBroad * kWarpRows + lane / 8 * kLaneRows;  // of this thread, in the tile
-  const int column = warp % kBroad * kWarpColumns + lane % 8 * 4;
+  const int row_lane = lane / Shape::kColumnLanes, column_lane = lane % Shape::kColumnLanes;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * Shape::kRows;
 
-  float4 x_next[kXLoads], w_next[kWLoads];
-  const auto fetch = [&](int step) {
+  const int x_row = thread / kQuads, x_quad = thread % kQuads;
+  const float* x_from[kXCopies];
 #pragma unroll
-    for (int l = 0; l < kXLoads; ++l) {
-      const int quad = thread + l * kThreads;
-      if (quad < kRows * kQuads) {
-        x_next[l] = load_inputs<kWide>(x, first_row + quad / kQuads, shape.batch,
-                                       step * kDepth + quad % kQuads * 4, shape.inputs);
-      }
-    }
+  for (int l = 0; l < kXCopies; ++l) {
+    // Samples past the end read the last one's inputs; their sums are never stored.
+    const int64_t row = min(first_row + x_row + l * kXStep, shape.batch - 1);
+    x_from[l] = x + row * shape.inputs + x_quad * 4;
+  }
+  int x_left = shape.inputs - x_quad * 4;
+  const float* w_from = weights + static_cast<int64_t>(blockIdx.y) * shape.steps * kWeightFloats + thread * 4;
+  float* const x_to = linear_tiled_shared + x_row * kPitch + x_quad * 4;
+  float* const w_to = linear_tiled_shared + kXFloats + thread * 4;
+  const auto fetch_weights = [&](int stage) {
 #pragma unroll
-    for (int l = 0; l < kWLoads; ++l) {
-      const int quad = thread + l * kThreads;
-      if (quad < kDepth * kColumns / 4) {
-        const int64_t i = step * kDepth + quad / (kColumns / 4);
-        w_next[l] = __ldg(reinterpret_cast<const float4*>(wt + i * shape.padded + first_column +
-                                                          quad % (kColumns / 4) * 4));
-      }
+    for (int l = 0; l < kWCopies; ++l) {
+      const int at = l * kThreads * 4;
+      if (thread * 4 < kWeightFloats - at) start_copy<16>(w_to + stage * kStage + at, w_from + at);
     }
+    w_from += kWeightFloats;
   };
-  const auto stage = [&](int buffer) {
+  const auto fetch_x = [&](int stage) {
 #pragma unroll
-    for (int l = 0; l < kXLoads; ++l) {
-      const int quad = thread + l * kThreads;
-      if (quad < kRows * kQuads) {
-        *reinterpret_cast<float4*>(&x_tile[buffer][quad / kQuads][quad % kQuads * 4]) = x_next[l];
-      }
-    }
+    for (int l = 0; l < kXCopies; ++l) {
+      float* const to = x_to + stage * kStage + l * kXStep * kPitch;
+      if (shape.wide) {
+        start_copy_or_zero<16>(to, x_left > 0 ? x_from[l] : x, x_left > 0);
+      } else {
 #pragma unroll
-    for (int l = 0; l < kWLoads; ++l) {
-      const int quad = thread + l * kThreads;
-      if (quad < kDepth * kColumns / 4) {
-        *reinterpret_cast<float4*>(&w_tile[buffer][quad / (kColumns / 4)][quad % (kColumns / 4) * 4]) =
-            w_next[l];
+        for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? x_from[l] + i : x, i < x_left);
       }
+      x_from[l] += Shape::kDepth;
     }
+    x_left -= Shape::kDepth;
   };
 
-  float sum[kLaneRows][kGroups][4] = {};
-  fetch(0);
-  stage(0);
-  __syncthreads();
-  for (int step = 0; step < shape.steps; ++step) {
-    const int buffer = step % 2;
-    if (step + 1 < shape.steps) fetch(step + 1);
-#pragma unroll
-    for (int i = 0; i < kDepth; i += 4) {
-      float4 value[kLaneRows];
-#pragma unroll
-      for (int r = 0; r < kLaneRows; ++r)
-        value[r] = *reinterpret_cast<const float4*>(&x_tile[buffer][row + r][i]);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-#pragma unroll
-        for (int g = 0; g < kGroups; ++g) {
-          const float4 weight =
-              *reinterpret_cast<const float4*>(&w_tile[buffer][i + j][column + g * kGroupColumns]);
-#pragma unroll
-          for (int r = 0; r < kLaneRows; ++r) {
-            sum[r][g][0] = fmaf(part(value[r], j), weight.x, sum[r][g][0]);
-            sum[r][g][1] = fmaf(part(value[r], j), weight.y, sum[r][g][1]);
-            sum[r][g][2] = fmaf(part(value[r], j), weight.z, sum[r][g][2]);
-            sum[r][g][3] = fmaf(part(value[r], j), weight.w, sum[r][g][3]);
-          }
-        }
-      }
+#pragma unroll 1
+  for (int stage = 0; stage < kStages; ++stage) {
+    if (stage < shape.steps) {
+      fetch_weights(stage);
+      fetch_x(stage);
     }
-    // The other buffer was last read in the previous step, before its final barrier.
-    if (step + 1 < shape.steps) stage(1 - buffer);
-    __syncthreads();
+    commit_started_copies();  // also an empty group, so that the number of pending groups stays the same
   }
 
+  float sum[Shape::kLaneRows][kOutputs] = {};
+  // The row of this lane's first sample in the tile.
+  const int row = (warp * Shape::kRowLanes + row_lane) * Shape::kLaneRows;
+  const float* x_stage = linear_tiled_shared + row * kPitch;
+  const float* w_stage = linear_tiled_shared + kXFloats + column_lane * 4;
+  int stage = 0, quad = 0, steps_left = shape.steps - 1;
+  const auto weight = [&](int index) {
+    return *reinterpret_cast<const float4*>(w_stage + (quad * kOutputs + index) * Shape::kColumnLanes * 4);
+  };
+  const auto load = [&](Front<kOutputs>& front) {
+#pragma unroll
+    for (int r = 0; r < Shape::kLaneRows; ++r)
+      front.x[r] = *reinterpret_cast<const float4*>(x_stage + r * kPitch + quad * 4);
+#pragma unroll
+    for (int i = 0; i < Front<kOutputs>::kWeights; ++i) front.w[i] = weight(i);
+  };
+  // From an odd quad to the next one, which after the last of a stage is the first of the next stage.
+  const auto advance = [&] {
+    if (++quad < kQuads) return;
+    quad = 0;
+    if (steps_left == 0) return;
+    wait_for_started_copies<kStages - 2>();
+    __syncthreads();  // the next stage is visible to all threads, and no thread reads this one any more
+    if (steps_left >= kStages) {
+      fetch_weights(stage);
+      fetch_x(stage);
+    }
+    commit_started_copies();
+    --steps_left;
+    const int move = stage == kStages - 1 ? -(kStages - 1) * kStage : kStage;
+    stage = stage == kStages - 1 ? 0 : stage + 1;
+    x_stage += move;
+    w_stage += move;
+  };
+  // Multiplies a quad, and goes to the next. The products that follow its loads hide their latency.
+  const auto multiply_quad = [&](const Front<kOutputs>& now, Front<kOutputs>& next, const auto& go_on) {
+    constexpr int kAfter = kOutputs < 4 ? kOutputs : 2 + kOutputs / 4;
+    float4 w[kOutputs];
+#pragma unroll
+    for (int i = 0; i < kOutputs; ++i) {
+      constexpr int kWeights = Front<kOutputs>::kWeights;
+      w[i] = i < kWeights ? now.w[i < kWeights ? i : 0] : weight(i);
+    }
+    const auto multiply = [&](int from, int to) {
+#pragma unroll
+      for (int i = from; i < to; ++i) {
+        const int input = i / kOutputs, output = i % kOutputs;
+#pragma unroll
+        for (int r = 0; r < Shape::kLaneRows; ++r)
+          sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
+      }
+    };
+    multiply(0, 4 * (kOutputs - kAfter));
+    go_on();
+    load(next);
+    multiply(4 * (kOutputs - kAfter), 4 * kOutputs);
+  };
+
+  wait_for_started_copies<kStages - 1>();
+  __syncthreads();
+  Front<kOutputs> even, odd;
+  load(even);
+  // Two quads at a time, so that each has its registers. Inputs past the end are zeros.
+  for (int pairs = (shape.inputs + 7) / 8; pairs > 0; --pairs) {
+    multiply_quad(even, odd, [&] { ++quad; });
+    multiply_quad(odd, even, advance);
+  }
+
+  const int first_column = static_cast<int>(blockIdx.y) * Shape::kColumnLanes * kOutputs;
   const bool wide_rows = shape.outputs % 4 == 0 && reinterpret_cast<uintptr_t>(y) % sizeof(float4) == 0;
 #pragma unroll
-  for (int g = 0; g < kGroups; ++g) {
-    const int output = first_column + column + g * kGroupColumns;
-    const float4 b = __ldg(reinterpret_cast<const float4*>(bias + output));
+  for (int first = 0; first < kOutputs; first += 4) {
+    const int output = first_column + column_of(kOutputs, column_lane, first);
+    const bool four = first + 4 <= kOutputs;  // neighbours
+    const int apart = four ? 1 : Shape::kColumnLanes;
+    float b[4];
 #pragma unroll
-    for (int r = 0; r < kLaneRows; ++r) {
+    for (int j = 0; j < 4; ++j) b[j] = first + j < kOutputs ? __ldg(bias + output + j * apart) : 0.0f;
+#pragma unroll
+    for (int r = 0; r < Shape::kLaneRows; ++r) {
       const int64_t sample = first_row + row + r;
       if (sample >= shape.batch) break;
-      float out[4] = {sum[r][g][0] + b.x, sum[r][g][1] + b.y, sum[r][g][2] + b.z, sum[r][g][3] + b.w};
+      float out[4];
 #pragma unroll
-      for (float& value : out) value = relu_if(shape.relu, value);
-      float* to = y + sample * shape.outputs + output;
-      if (wide_rows && output < shape.outputs) {
-        *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
+      for (int j = 0; j < 4; ++j)
+        out[j] = first + j < kOutputs
+                     ? relu_if(shape.relu, sum[r][first + j < kOutputs ? first + j : 0] + b[j])
+                     : 0.0f;
+      float* const to = y + sample * shape.outputs + output;
+      if (four && wide_rows) {
+        if (output < shape.outputs)
+          *reinterpret_cast<float4*>(to) = make_float4(out[0], out[1], out[2], out[3]);
       } else {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          if (output + j < shape.outputs) to[j] = out[j];
+          if (first + j < kOutputs && output + j * apart < shape.outputs) to[j * apart] = out[j];
         }
       }
     }
   }
 }
 
-using Kernel = void (*)(LinearTiledShape, const float*, const float*, const float*, float*);
+using Launch = KernelLaunch<Shape, const float*, const float*, const float*, float*>;
 
-// Width of a tile in groups of 32 outputs, 1 to 4. The widest has two groups per warp, the others one.
-int warps_across(int width) { return width == 4 ? 2 : width; }
-
-template <int kTall, bool kWide>
-Kernel kernel_of_height(int width) {
-  static constexpr Kernel kKernels[4] = {
-      linear_tiled_kernel<kTall, 1, 1, kWide>, linear_tiled_kernel<kTall, 2, 1, kWide>,
-      linear_tiled_kernel<kTall, 3, 1, kWide>, linear_tiled_kernel<kTall, 2, 2, kWide>};
-  return kKernels[width - 1];
+// The kernels of kLaneOutputs.
+template <size_t... kIndex>
+constexpr std::array<Launch::Function, sizeof...(kIndex)> all_kernels(std::index_sequence<kIndex...>) {
+  return {&linear_tiled_kernel<kLaneOutputs[kIndex]>...};
 }
-
-template <bool kWide>
-Kernel kernel_for(int tall, int width) {
-  if (tall == 4) return kernel_of_height<4, kWide>(width);
-  return tall == 2 ? kernel_of_height<2, kWide>(width) : kernel_of_height<1, kWide>(width);
-}
-
-// The widest tile among those that waste the fewest columns.
-int choose_width(int64_t outputs) {
-  int best = 4;
-  for (int width = 3; width >= 1; --width) {
-    const auto padded = [outputs](int w) { return ceil_div(outputs, w * kGroupColumns) * w; };
-    if (padded(width) < padded(best)) best = width;
-  }
-  return best;
-}
+constexpr auto kKernels = all_kernels(std::make_index_sequence<std::size(kLaneOutputs)>());
 
 class TiledOperator : public Operator {
  public:
-  TiledOperator(const LinearProblem& problem, Stream& stream) : problem_(problem) {
-    width_ = choose_width(problem.outputs);
-    column_tiles_ = ceil_div(problem.outputs, width_ * kGroupColumns);
-    padded_ = column_tiles_ * width_ * kGroupColumns;
-    steps_ = ceil_div(problem.inputs, kDepth);
-    constexpr TileWork kWork{kWarpRows, 6};  // the weights' cost is chosen by hand
-    tall_ = choose_tile_height({4, 2, 1}, kWork, problem.batch, column_tiles_,
-                               multiprocessor_count(stream.device()));
-
-    // wt, then the bias.
-    std::vector<float> packed(static_cast<size_t>((steps_ * kDepth + 1) * padded_), 0.0f);
-    for (int64_t o = 0; o < problem.outputs; ++o) {
-      for (int64_t i = 0; i < problem.inputs; ++i) {
-        packed[static_cast<size_t>(i * padded_ + o)] = problem.weights[o * problem.inputs + i];
-      }
-      if (problem.bias) packed[static_cast<size_t>(steps_ * kDepth * padded_ + o)] = problem.bias[o];
-    }
-    weights_ = uploaded(packed, stream);
+  TiledOperator(const LinearProblem& problem, Stream& stream) {
+    const int lane_outputs =
+        choose_lane_outputs(problem.batch, problem.outputs, multiprocessor_count(stream.device()));
+    const int columns = Shape::kColumnLanes * lane_outputs;
+    const int64_t column_tiles = ceil_div(problem.outputs, columns);
+    const int64_t steps = ceil_div(problem.inputs, Shape::kDepth);
+    shape_ = {problem.batch,
+              static_cast<int>(problem.inputs),
+              static_cast<int>(problem.outputs),
+              static_cast<int>(steps),
+              problem.relu,
+              problem.inputs % 4 == 0};
+    const auto kernel = std::find(std::begin(kLaneOutputs), std::end(kLaneOutputs), lane_outputs);
+    launch_ = {"linear_tiled_kernel", kKernels[static_cast<size_t>(kernel - std::begin(kLaneOutputs))],
+               dim3(grid_blocks(problem.batch, Shape::kRows), static_cast<unsigned>(column_tiles)),
+               dim3(kThreads),
+               sizeof(float) * kStages * static_cast<size_t>(kXFloats + weight_floats(lane_outputs))};
+    detail_ = concat("tile ", Shape::kRows, "x", columns);
+    upload(problem, lane_outputs, column_tiles, stream);
   }
 
-  std::string detail() const override {
-    return concat("tile ", tall_ * kWarpRows, "x", width_ * kGroupColumns);
-  }
+  std::string detail() const override { return detail_; }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    const float* x = inputs[0].data;
-    const float* wt = weights_.as<float>();
-    const bool wide = problem_.inputs % 4 == 0 && is_aligned(x, sizeof(float4));
-    const Kernel kernel = wide ? kernel_for<true>(tall_, width_) : kernel_for<false>(tall_, width_);
-    const LinearTiledShape shape{problem_.batch,
-                                 static_cast<int>(problem_.inputs),
-                                 static_cast<int>(problem_.outputs),
-                                 static_cast<int>(padded_),
-                                 static_cast<int>(steps_),
-                                 problem_.relu};
-    const dim3 grid(grid_blocks(problem_.batch, tall_ * kWarpRows), static_cast<unsigned>(column_tiles_));
-    launch("linear_tiled_kernel", kernel, grid,
-           static_cast<unsigned>(GpuLimits::kWarp * tall_ * warps_across(width_)), 0, native(context.stream),
-           shape, x, wt, wt + steps_ * kDepth * padded_, output.data);
+    const float* const x = inputs[0].data;
+    Shape shape = shape_;
+    shape.wide = shape.wide && is_aligned(x, sizeof(float4));
+    launch_(context.stream, shape, x, weights_.as<float>(), bias_.as<float>(), output.data);
   }
 
  private:
-  LinearProblem problem_;
-  int tall_ = 1, width_ = 1;
-  int64_t column_tiles_ = 0, padded_ = 0, steps_ = 0;
-  Buffer weights_;
+  /// W [O, I] as [column tiles][quads][lane_outputs][kColumnLanes] float4, zeros past its ends.
+  void upload(const LinearProblem& problem, int lane_outputs, int64_t column_tiles, Stream& stream) {
+    const int columns = Shape::kColumnLanes * lane_outputs;
+    const int64_t tile_floats = int64_t{shape_.steps} * weight_floats(lane_outputs);
+    std::vector<float> packed(static_cast<size_t>(column_tiles * tile_floats), 0.0f);
+    std::vector<float> bias(static_cast<size_t>(column_tiles * columns), 0.0f);
+    if (problem.bias) std::copy_n(problem.bias, problem.outputs, bias.begin());
+    for (int64_t tile = 0; tile < column_tiles; ++tile) {
+      for (int c = 0; c < columns; ++c) {
+        const int lane = c % Shape::kColumnLanes, lane_output = c / Shape::kColumnLanes;
+        const int64_t o = tile * columns + column_of(lane_outputs, lane, lane_output);
+        if (o >= problem.outputs) continue;
+        for (int64_t i = 0; i < problem.inputs; ++i) {
+          const int place =
+              static_cast<int>(i % 4) * lane_outputs + lane_output;  // among the lane's of the quad
+          const int64_t quad = (i / 4 * lane_outputs + place / 4) * Shape::kColumnLanes + lane;
+          packed[static_cast<size_t>(tile * tile_floats + quad * 4 + place % 4)] =
+              problem.weights[o * problem.inputs + i];
+        }
+      }
+    }
+    weights_ = uploaded(packed, stream);
+    bias_ = uploaded(bias, stream);
+  }
+
+  Shape shape_{};
+  Launch launch_;
+  std::string detail_;
+  Buffer weights_, bias_;
 };
 
 class TiledBackend : public LinearBackend {
