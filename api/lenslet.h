@@ -64,7 +64,7 @@ typedef struct lenslet_options {
   const char* device;     /* "auto", "cpu", "cuda", "cuda:N"; several: "cuda:all", "cuda:0,2" */
   const char* plan;       /* "auto", "layered", "fused", or the path of a plan saved as .json */
   const char* backend;    /* "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan */
-  const char* math;       /* "fp32", "tf32", "fp16" */
+  const char* math;       /* "fp32", "tf32", "fp16", "int8" */
   size_t workspace_limit; /* bytes, for each layer; SIZE_MAX: none */
   /** Images computed in one pass, 1 to 1,048,576; 0: 1,024 on the CPU, 65,536 on a GPU, fewer for a network with large
      layers. */

@@ -32,7 +32,7 @@ struct ModelOptions {
   std::string device = "auto";  // "auto", "cpu", "cuda", "cuda:N"; several: "cuda:all", "cuda:0,2"
   std::string plan = "auto";    // "auto", "layered", "fused", or the path of a plan saved as .json
   std::string backend;          // "direct", "conv1=direct,conv2=winograd"; with plan "fused" one of that plan
-  std::string math = "fp32";    // "fp32", "tf32" or "fp16"
+  std::string math = "fp32";    // "fp32", "tf32", "fp16" or "int8"
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
   int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
   /// Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each;

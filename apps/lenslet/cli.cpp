@@ -338,7 +338,7 @@ void OptionTable::add_model() {
       "layer, and prints it [fp32]",
       model | backends | diff | serve | show);
   line.option("--math", List{maths}, LENSLET_MEMBER(maths),
-              "arithmetic: any of fp32, tf32, fp16 [all on a GPU, fp32 on the CPU]", bench);
+              "arithmetic: any of fp32, tf32, fp16, int8 [the first three on a GPU, fp32 on the CPU]", bench);
 }
 
 // How a pass runs: its input and output, its batch, its device.

@@ -37,6 +37,7 @@ Support Layer::do_supports(const BackendEntry& backend, const OperatorRequest& r
 }
 
 Support Layer::supports(const BackendEntry& backend, const OperatorRequest& request) const {
+  if (!converts_ends() && request.math == MathMode::kInt8) return int8_refusal();
   if (!converts_ends() &&
       (request.input_type != ElementType::kFp32 || request.output_type != ElementType::kFp32)) {
     return Support::no(concat("reads and writes fp32, not ", to_string(request.input_type), " in and ",

@@ -1,5 +1,5 @@
-// Warp-wide products on tensor cores, mma.sync, with operands of tf32 and fp16, and what prepares their operands;
-// compute capability 8.0 and later. Internal: includes CUDA.
+// Warp-wide products on tensor cores, mma.sync, with operands of tf32, fp16 and 8-bit integers, and what prepares their
+// operands; compute capability 8.0 and later. Internal: includes CUDA.
 //
 // What lane = 4 g + t holds, after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8":
 //   type  operand     rows                             columns
@@ -8,7 +8,10 @@
 //                     2t + 8, 2t + 9
 //   tf32  A [16, 8]   g, g + 8, g, g + 8               t, t, t + 4, t + 4, each with the row in its place
 //   tf32  B [8, 8]    t, t + 4                         g
-//   fp32  D [16, 8]   g, g + 8                         2t, 2t + 1
+//   int8  A [16, K]   g, g + 8                         4t .. 4t + 3; for K = 32 also 4t + 16 .. 4t + 19
+//   int8  B [K, 8]    4t .. 4t + 3; for K = 32 also    g
+//                     4t + 16 .. 4t + 19
+//   fp32  D [16, 8]   g, g + 8                         2t, 2t + 1; int32 too
 #pragma once
 
 #include <cuda_fp16.h>
@@ -49,6 +52,38 @@ __device__ __forceinline__ void multiply_fp16(float (&d)[4], uint32_t a0, uint32
                        "{%7,%8,%9,%10};"
                        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
                        : "r"(a0), "r"(a1), "r"(b), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3])));
+}
+
+/// d [16, 8] = c + a [16, 32] b [32, 8], bytes times signed bytes, int32 sums.
+__device__ __forceinline__ void multiply_u8_s8(int32_t (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                               const int32_t (&c)[4]) {
+  LENSLET_FROM_SM(
+      80,
+      asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                   "{%10,%11,%12,%13};"
+                   : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                   : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]),
+                     "r"(c[2]), "r"(c[3])));
+}
+/// The same of half the depth: a [16, 16] b [16, 8].
+__device__ __forceinline__ void multiply_u8_s8(int32_t (&d)[4], uint32_t a0, uint32_t a1, uint32_t b,
+                                               const int32_t (&c)[4]) {
+  LENSLET_FROM_SM(
+      80, asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+                       "{%7,%8,%9,%10};"
+                       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                       : "r"(a0), "r"(a1), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3])));
+}
+/// d [16, 8] = c + a [16, 32] b [32, 8], signed bytes times bytes, int32 sums.
+__device__ __forceinline__ void multiply_s8_u8(int32_t (&d)[4], const uint4& a, uint32_t b0, uint32_t b1,
+                                               const int32_t (&c)[4]) {
+  LENSLET_FROM_SM(
+      80,
+      asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                   "{%10,%11,%12,%13};"
+                   : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                   : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]),
+                     "r"(c[2]), "r"(c[3])));
 }
 
 /// To tf32, to nearest, ties away from zero.

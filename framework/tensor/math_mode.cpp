@@ -1,6 +1,5 @@
 #include "framework/tensor/math_mode.h"
 
-#include "framework/base/error.h"
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -13,15 +12,23 @@ const char* to_string(MathMode math) noexcept {
       return "tf32";
     case MathMode::kFp16:
       return "fp16";
+    case MathMode::kInt8:
+      return "int8";
   }
   return "?";
+}
+
+Support int8_refusal() {
+  return Support::no(
+      "int8 needs a backend that reads bytes: use the whole-network plan on a GPU, or choose math fp16");
 }
 
 MathMode parse_math_mode(std::string_view text) {
   for (MathMode math : kMathModes) {
     if (text == to_string(math)) return math;
   }
-  throw UsageError(concat("math mode must be fp32, tf32 or fp16, found '", printable_excerpt(text), "'"));
+  throw UsageError(
+      concat("math mode must be fp32, tf32, fp16 or int8, found '", printable_excerpt(text), "'"));
 }
 
 }  // namespace lenslet

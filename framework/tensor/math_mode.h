@@ -4,21 +4,26 @@
 #include <string>
 #include <string_view>
 
+#include "framework/base/error.h"
+
 namespace lenslet {
 
 /// Arithmetic of convolutions and matrix products.
 enum class MathMode {
   kFp32,  // fp32 products and sums, the default
   kTf32,  // products of operands rounded to 10 mantissa bits, fp32 accumulation
-  kFp16   // products of fp16 operands, fp32 accumulation
+  kFp16,  // products of fp16 operands, fp32 accumulation
+  kInt8   // convolutions of 8-bit integers, exact sums; only of layers that read bytes (Layer::converts_ends)
 };
 
 /// Every math mode, the most exact first.
-inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16, MathMode::kInt8};
 
-/// "fp32", "tf32" or "fp16".
+/// "fp32", "tf32", "fp16" or "int8".
 const char* to_string(MathMode math) noexcept;
 /// Inverse of to_string. Throws UsageError with the legal values.
 MathMode parse_math_mode(std::string_view text);
+/// No, with the reason, of whatever computes in fp32, tf32 or fp16 alone.
+Support int8_refusal();
 
 }  // namespace lenslet

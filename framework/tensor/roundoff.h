@@ -18,7 +18,7 @@ inline constexpr double kUnitCutTf32 = 0x1p-10;
 /// Results this small may be flushed to 0. A relative bound adds it.
 inline constexpr double kFlushedToZero = 0x1p-120;
 
-/// Operands of products in that mode, at worst.
+/// Operands of products in that mode, at worst. Not of int8, whose operands have an absolute error.
 constexpr double operand_roundoff(MathMode math) {
   return math == MathMode::kFp32 ? 0 : math == MathMode::kTf32 ? kUnitCutTf32 : kUnitFp16;
 }

@@ -140,6 +140,7 @@ class ConvBackend {
       return Support::no(concat("takes fp32 tensors, not ", type.name(), ": choose fp32, or on a GPU use ",
                                 "tensor_core or cudnn, which take fp16 and bf16"));
     }
+    if (type == ElementType::kFp32 && math == MathMode::kInt8) return int8_refusal();
     if (type == ElementType::kFp32 || math == MathMode::kFp32) return Support::yes();
     return Support::no(concat("multiplies ", type.name(), " tensors as they are and sums in fp32, not in ",
                               lenslet::to_string(math), ": choose math fp32"));

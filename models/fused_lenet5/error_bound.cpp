@@ -100,28 +100,86 @@ std::vector<std::vector<double>> probes() {
   return images;
 }
 
+// Digits of seven segments, 20 pixels high, in two widths of the pen and two places each.
+std::vector<std::vector<double>> segment_digits() {
+  // Segments of each digit, a bit each: top, upper left, upper right, middle, lower left, lower right, bottom.
+  constexpr int kSegments[] = {0x77, 0x24, 0x5d, 0x6d, 0x2e, 0x6b, 0x7b, 0x25, 0x7f, 0x6f};
+  struct Box {
+    int row, column, height, width;
+  };
+  std::vector<std::vector<double>> images;
+  for (const int segments : kSegments) {
+    for (const int pen : {2, 3}) {
+      for (const int left : {7, 9}) {
+        const int down = (20 - pen) / 2, across = 12 - pen;
+        const Box boxes[] = {{0, 0, pen, 12},       {0, 0, 10, pen},  {0, across, 10, pen},
+                             {down, 0, pen, 12},    {10, 0, 10, pen}, {10, across, 10, pen},
+                             {20 - pen, 0, pen, 12}};
+        std::vector<double> image(kLenet5Pixels);
+        for (int i = 0; i < 7; ++i) {
+          const Box& box = boxes[i];
+          for (int at = 0; (segments >> i & 1) != 0 && at < box.height * box.width; ++at) {
+            const int row = 4 + box.row + at / box.width, column = left + box.column + at % box.width;
+            image[static_cast<size_t>(row * kLenet5Side + column)] = 255;
+          }
+        }
+        images.push_back(image);
+      }
+    }
+  }
+  return images;
+}
+
+/// The logits of a picture. h1 is rounded to steps of `h1_unit` [6], unless it is null.
+Values logits_of(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& rounding,
+                 const std::vector<double>& pixels, const std::array<double, 6>* h1_unit = nullptr) {
+  const Layers layers = layers_of(parameters);
+  const double mean = parameters.normalisation.mean(), deviation = parameters.normalisation.std();
+  Values at;
+  for (const double pixel : pixels) {
+    at.x.push_back((pixel / 255 - mean) / deviation);
+    at.variance.push_back(3 * square(kUnitFp32 / deviation));  // normalised with three roundings
+  }
+  for (size_t l = 0; l < layers.size(); ++l) {
+    const LayerView& layer = layers[l];
+    at = apply(layer, rounding[l], l == 0 ? mean / deviation : 0, at);
+    if (!layer.pool) continue;
+    at.x = pool(at.x, layer.filters, layer.outputs_side());
+    at.variance = pool(at.variance, layer.filters, layer.outputs_side());
+    for (size_t i = 0; l == 0 && h1_unit && i < at.x.size(); ++i) {
+      const double unit = (*h1_unit)[i * h1_unit->size() / at.x.size()];
+      at.x[i] = unit > 0 ? std::nearbyint(at.x[i] / unit) * unit : 0;
+    }
+  }
+  return at;
+}
+
 }  // namespace
 
 double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& rounding) {
-  const Layers layers = layers_of(parameters);
-  const double mean = parameters.normalisation.mean(), deviation = parameters.normalisation.std();
   double largest = 0;
   for (const std::vector<double>& pixels : probes()) {
-    Values at;
-    for (const double pixel : pixels) {
-      at.x.push_back((pixel / 255 - mean) / deviation);
-      at.variance.push_back(3 * square(kUnitFp32 / deviation));  // normalised with three roundings
-    }
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const LayerView& layer = layers[l];
-      at = apply(layer, rounding[l], l == 0 ? mean / deviation : 0, at);
-      if (!layer.pool) continue;
-      at.x = pool(at.x, layer.filters, layer.outputs_side());
-      at.variance = pool(at.variance, layer.filters, layer.outputs_side());
-    }
+    const Values at = logits_of(parameters, rounding, pixels);
     largest = std::max(largest, *std::max_element(at.variance.begin(), at.variance.end()));
   }
   return kLogitDeviations * std::sqrt(largest);
+}
+
+double quantised_lenet5_logit_bound(const Lenet5Parameters& parameters, const Lenet5Parameters& rounded,
+                                    const std::array<double, 6>& h1_unit,
+                                    const std::array<LayerRounding, 5>& layers) {
+  double worst = 0;
+  for (const std::vector<std::vector<double>>& pictures : {probes(), segment_digits()}) {
+    std::vector<double> squares(kLenet5Classes, 0.0);
+    for (const std::vector<double>& pixels : pictures) {
+      const Values exact = logits_of(parameters, layers, pixels);
+      const Values changed = logits_of(rounded, layers, pixels, &h1_unit);
+      for (size_t k = 0; k < squares.size(); ++k) squares[k] += square(changed.x[k] - exact.x[k]);
+    }
+    worst = std::max(
+        worst, *std::max_element(squares.begin(), squares.end()) / static_cast<double>(pictures.size()));
+  }
+  return kLogitDeviations * std::sqrt(worst) + lenet5_logit_bound(parameters, layers);
 }
 
 }  // namespace lenslet

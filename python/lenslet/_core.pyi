@@ -33,7 +33,7 @@ class Model:
             plan: "layered", layer by layer; "fused", the whole network at once; "auto"; or the path of a plan saved as JSON.
             backend: One name for all layers that have it, or by layer: "conv1=direct,conv2=winograd". With plan "fused" one
                 for the whole network. None: the library chooses. `lenslet.backends` lists the names.
-            math: "fp32", "tf32" or "fp16", for convolutions and matrix products. Never changed silently.
+            math: "fp32", "tf32", "fp16" or "int8", for convolutions and matrix products. Never changed silently.
             max_batch: Images computed in one pass; more take several. None: 1,024 on the CPU, 65,536 on a GPU, fewer for a
                 network with large layers.
             workspace_limit: Bytes of scratch memory that a layer may take.
@@ -228,7 +228,7 @@ def backends(device: str = 'auto', *, math: str = 'fp32', model: str | os.PathLi
 
     Args:
         device: As for `Model.load`.
-        math: "fp32", "tf32" or "fp16".
+        math: "fp32", "tf32", "fp16" or "int8".
         model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
     Returns:

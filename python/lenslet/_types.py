@@ -112,7 +112,7 @@ class LayerTime(typing.TypedDict):
     backend: str
     """The code that ran."""
     math: str
-    """ "fp32", "tf32" or "fp16"; empty for a layer without products."""
+    """ "fp32", "tf32", "fp16" or "int8"; empty for a layer without products."""
     median_ns: float
     p10_ns: float
     p90_ns: float

@@ -122,7 +122,7 @@ constexpr const char* kBackendsDoc =
 
 Args:
     device: As for `Model.load`.
-    math: "fp32", "tf32" or "fp16".
+    math: "fp32", "tf32", "fp16" or "int8".
     model: An ONNX file, whose layers are listed; None: LeNet-5's.
 
 Returns:

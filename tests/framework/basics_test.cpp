@@ -88,7 +88,8 @@ TEST(Device, AutoStatesWhatItTook) {
 }
 
 TEST(MathMode, RoundTrips) {
-  for (const char* name : {"fp32", "tf32", "fp16"}) EXPECT_STREQ(to_string(parse_math_mode(name)), name);
+  for (const char* name : {"fp32", "tf32", "fp16", "int8"})
+    EXPECT_STREQ(to_string(parse_math_mode(name)), name);
   expect_error<UsageError>([] { parse_math_mode("fp8"); }, "found 'fp8'");
 }
 

@@ -24,7 +24,7 @@ using reference::GuardedMemory;
 
 // Largest accepted bound, as a share of the largest logit: a larger one would accept anything.
 const std::map<MathMode, double> kMaxBound = {
-    {MathMode::kFp32, 1e-3}, {MathMode::kTf32, 0.1}, {MathMode::kFp16, 0.1}};
+    {MathMode::kFp32, 1e-3}, {MathMode::kTf32, 0.1}, {MathMode::kFp16, 0.1}, {MathMode::kInt8, 0.1}};
 
 // Strokes, blanks, full ink and noise.
 std::vector<uint8_t> make_images() {
@@ -89,7 +89,9 @@ const JudgedLenet5& untrained() {
 }
 
 // Observed errors must be far smaller than the bounds.
-double largest_error(MathMode math) { return math == MathMode::kFp32 ? 1e-5 : 1e-2; }
+double largest_error(MathMode math) {
+  return math == MathMode::kFp32 ? 1e-5 : math == MathMode::kInt8 ? 0.05 : 1e-2;
+}
 
 std::vector<uint8_t> run_batch(const JudgedLenet5& net, const std::string& backend,
                                const OperatorRequest& request, int64_t shift,

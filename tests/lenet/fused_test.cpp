@@ -13,6 +13,7 @@
 #include "tests/lenet/fused_fixture.h"
 #include "tests/lenet/fused_reference.h"
 #include "tests/lenet/lenet_fixture.h"
+#include "tests/lenet/quantised_reference.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 #include "tests/support/test_names.h"
@@ -34,9 +35,9 @@ TEST_F(Fused, EveryMathModeIsOffered) {
     for (const ElementType input : {ElementType::kFp32, ElementType::kUint8, ElementType::kUint4}) {
       for (const ElementType output : {ElementType::kFp32, kPrediction}) {
         for (const int64_t batch : {1, 64, 100000})
-          EXPECT_NE(trained().network->preferred_entry(
-                        trained().model->network_request(kDevice, batch, math, input, output)),
-                    nullptr)
+          EXPECT_EQ(trained().network->preferred_entry(
+                        trained().model->network_request(kDevice, batch, math, input, output)) != nullptr,
+                    math != MathMode::kInt8 || input != ElementType::kFp32)
               << to_string(math);
       }
     }
@@ -56,6 +57,47 @@ TEST_F(Fused, LogitsAgreeWithTheJudge) {
     for (const auto& [name, error] : worst) {
       RecordProperty((net == &trained() ? "trained_" : "untrained_") + name,
                      std::to_string(error * 1e9) + "e-9");
+    }
+  }
+}
+
+// Fully connected layers that hand ten values of h2 on show what conv2 wrote, bit for bit; all values in turns.
+TEST_F(Fused, Int8ConvolvesExactly) {
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU computes only in fp32";
+  constexpr int64_t kValues = 256, kAtOnce = 10;
+  for (const bool is_trained : {true, false}) {
+    Safetensors parameters = is_trained ? builtin_lenet5_weights() : random_lenet5_parameters();
+    const QuantisedConvolutions convolutions = quantise_convolutions(lenet5_parameters(parameters));
+    JudgedLenet5 net = trained();
+    std::vector<std::array<float, kValues>> expected;
+    for (int64_t i = 0; i < kImages; ++i)
+      expected.push_back(quantised_h2(convolutions, net.pixels.data() + i * kPixels));
+    for (int64_t first = 0; first < kValues; first += kAtOnce) {
+      for (const char* const name : {"fc1", "fc2", "fc3"}) {
+        const std::string layer = name;
+        Tensor& weight = parameters.tensors.at(layer + ".weight");
+        Tensor& bias = parameters.tensors.at(layer + ".bias");
+        const int64_t inputs = weight.shape()[1], from = layer == "fc1" ? first : 0;
+        std::fill(weight.data(), weight.data() + weight.shape().num_elements(), 0.0f);
+        std::fill(bias.data(), bias.data() + bias.shape().num_elements(), 0.0f);
+        for (int64_t k = 0; k < kAtOnce && from + k < inputs; ++k) weight.data()[k * inputs + from + k] = 1;
+      }
+      net.model = std::make_shared<Graph>(make_lenet5(parameters, "the test"));
+      net.network = {net.model, net.model->network()};
+      const OperatorRequest request =
+          net.model->network_request(kDevice, kImages, MathMode::kInt8, ElementType::kUint8);
+      if (const Support support = net.network->supports("mma", request); !support) {
+        ASSERT_FALSE(gpu_has_clusters()) << support.reason();
+        GTEST_SKIP() << support.reason();
+      }
+      const std::vector<float> logits = as_logits(run_batch(net, "mma", request, 0));
+      for (int64_t i = 0; i < kImages; ++i) {
+        for (int64_t k = 0; k < kAtOnce && first + k < kValues; ++k) {
+          ASSERT_EQ(logits[static_cast<size_t>(i * 10 + k)],
+                    expected[static_cast<size_t>(i)][static_cast<size_t>(first + k)])
+              << "image " << i << " value " << first + k;
+        }
+      }
     }
   }
 }
@@ -139,6 +181,7 @@ const std::vector<Turn>& turns() {
       {"medium_tf32", "medium", MathMode::kTf32, 8},   {"mma_tf32", "mma", MathMode::kTf32, 96},
       {"mma_fp16", "mma", MathMode::kFp16, 96},         // 12 warps of 8
       {"mma_fp16_pairs", "mma", MathMode::kFp16, 384},  // beyond three rounds of 8 warps of 16
+      {"mma_int8", "mma", MathMode::kInt8, 128},        // 8 warps of 16
       {"small_fp32", "small", MathMode::kFp32, 2},     {"small_tf32", "small", MathMode::kTf32, 2},
       {"small_fp16", "small", MathMode::kFp16, 2}};
   static const std::vector<Turn> cpu = {{"simd", "simd", MathMode::kFp32, 96}};
@@ -294,6 +337,9 @@ TEST_F(Fused, ReadsTheMnistTestSetAsPyTorchDoes) {
           EXPECT_EQ(differ, 0) << "predictions unlike PyTorch's";
         }
         EXPECT_LE(std::abs(static_cast<double>(correct - right)), kMaxDigitsOff);
+        if (offered.math == MathMode::kInt8 && offered.input_type == ElementType::kUint8) {
+          EXPECT_LE(differ, kMaxDigitsOff) << "predictions unlike PyTorch's";
+        }
         RecordProperty(backend + "_" + to_string(offered.math) + "_" + to_string(offered.input_type),
                        std::to_string(correct));
       });

@@ -98,6 +98,7 @@ std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   if (gpu.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 28 * count}, {"fp32", 0}};
     if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 9 * count / 2}, {"mma", 0}};
+    if (math == MathMode::kInt8) return {{"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
   if (gpu.compute_capability < 80) return {{"", 0}};
@@ -156,6 +157,11 @@ TEST_F(GpuChoices, WhatAGpuLacksIsRefusedByName) {
       {kT4, "fp32", MathMode::kFp32,
        "fp32 copies to shared memory asynchronously: it needs compute capability 8.0, this GPU has 7.5: "
        "use the layered plan"},
+      {kT4, "mma", MathMode::kInt8, "mma needs compute capability 8.0, this GPU has 7.5: choose math fp32"},
+      {kH100, "small", MathMode::kInt8, "small computes in fp32, or with tf32 or fp16 weights, not in int8"},
+      {kH100, "medium", MathMode::kInt8,
+       "medium computes in fp32, or with tf32 weights, not in int8: use mma"},
+      {kB200, "fp32", MathMode::kInt8, "fp32 rounds no operand, unlike int8"},
       {kL4, "mma", MathMode::kTf32,
        "bytes of shared memory a block, this GPU has 101376: use the layered plan"},
       {kRtx4090, "mma", MathMode::kFp16, "mma needs "},
@@ -259,6 +265,9 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp16, 50688, "mma", "132 blocks of 12 warps, 8 images per round"},
       {MathMode::kFp16, 50689, "mma", "132 blocks of 8 warps, 14 images per round"},
       {MathMode::kFp16, 65536, "mma", "132 blocks of 8 warps, 16 images per round"},
+      {MathMode::kInt8, 1, "mma", "1 blocks of 8 warps, 2 images per round"},
+      {MathMode::kInt8, 67, "mma", "34 blocks of 8 warps, 2 images per round"},
+      {MathMode::kInt8, 65536, "mma", "132 blocks of 8 warps, 16 images per round"},
   };
   for (const int ordinal : {kH100, kH200}) {
     for (const auto& row : kPinned) {
@@ -502,21 +511,23 @@ TEST(LaunchChoices, TakeTheClustersThatAGpuHas) {
 
 TEST(LaunchChoices, MmaEndsItsWarpsTogether) {
   for (const Gpu& gpu : published_gpus()) {
-    for (const auto& [warps, together] : {std::pair{6, 1}, {8, 1}, {12, 1}, {8, 2}}) {
+    for (const auto& [warps, together, max_images] :
+         {std::array{6, 1, 8}, {8, 1, 8}, {12, 1, 8}, {8, 2, 16}, {6, 2, 8}}) {
       const int64_t at_once = int64_t{warps} * together * gpu.multiprocessors;
-      for (const int64_t count : {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, 8 * at_once,
-                                  8 * at_once + 1, int64_t{1000000}}) {
-        const fused_lenet5::MmaKernel kernel{"", nullptr, warps, 0, together};
+      const int64_t round = int64_t{warps} * max_images * gpu.multiprocessors;
+      for (const int64_t count :
+           {int64_t{1}, int64_t{7}, at_once - 1, at_once, at_once + 1, round, round + 1, int64_t{1000000}}) {
+        const fused_lenet5::MmaKernel kernel{"", nullptr, warps, 0, together, max_images};
         const fused_lenet5::MmaLaunch launch = fused_lenet5::mma_launch(count, kernel, limits_of(gpu));
         SCOPED_TRACE(concat(gpu.name, " ", warps, " warps, ", together, " at a time, ", count, " images"));
         EXPECT_GE(launch.images_per_round, 1);
-        EXPECT_LE(launch.images_per_round, 8 * together);
+        EXPECT_LE(launch.images_per_round, max_images);
         EXPECT_EQ(launch.images_per_round % together, 0) << "no pass with a place left free in every round";
         EXPECT_GE(launch.blocks, 1);
         EXPECT_LE(launch.blocks, gpu.multiprocessors);
         EXPECT_LE(launch.blocks, count);
         const int64_t rounds = ceil_div(count, warps * launch.blocks * launch.images_per_round);
-        EXPECT_LE(rounds, ceil_div(count, at_once * 8)) << "no more rounds than full ones need";
+        EXPECT_LE(rounds, ceil_div(count, round)) << "no more rounds than full ones need";
       }
     }
   }

@@ -69,8 +69,8 @@ expect 'lenslet classify --e' --explain
 expect 'lenslet eval --ex' ''
 expect_some 'convbench run -' -h --problem --layout --resume
 # Values: after a blank and after '='.
-expect 'lenslet classify --math ' fp32 tf32 fp16
-expect 'lenslet classify --math=' fp32 tf32 fp16
+expect 'lenslet classify --math ' fp32 tf32 fp16 int8
+expect 'lenslet classify --math=' fp32 tf32 fp16 int8
 expect 'lenslet classify --math=f' fp32 fp16
 expect 'lenslet eval --device ' auto cpu cuda
 expect 'lenslet eval --device=cu' cuda
@@ -95,8 +95,8 @@ expect 'lenslet classify digit.png p' plan.json pictures
 expect 'lenslet classify --json=pictures/' pictures/one.png
 expect 'lenslet classify -- --p' ''
 # Comma-separated lists: a word that is in the list is not offered again.
-expect 'lenslet bench --math ' fp32 tf32 fp16
-expect 'lenslet bench --math fp32,' fp32,tf32 fp32,fp16
+expect 'lenslet bench --math ' fp32 tf32 fp16 int8
+expect 'lenslet bench --math fp32,' fp32,tf32 fp32,fp16 fp32,int8
 expect 'lenslet bench --math=fp32,t' fp32,tf32
 expect_some 'convbench run --backend ' all direct winograd implicit_gemm onednn
 expect 'convbench run --backend direct,im2' direct,im2col_gemm
@@ -154,7 +154,7 @@ exec 3>"$folder/keys"
 wait_for test -e "$folder/ready" || exit 1
 typed 'lenslet cl\x0f' 'lenslet classify '
 typed 'lenslet classify --math=tf\x0f' 'lenslet classify --math=tf32 '
-typed 'lenslet classify --math=\x10' 'lenslet classify --math=fp16 fp32 tf32 '
+typed 'lenslet classify --math=\x10' 'lenslet classify --math=fp16 fp32 int8 tf32 '
 typed 'lenslet classify --plan=l\x0f' 'lenslet classify --plan=layered '
 typed 'lenslet eval --backend conv1\x0f' 'lenslet eval --backend conv1='
 typed 'lenslet eval --backend conv1=direct,conv2=im2\x0f' 'lenslet eval --backend conv1=direct,conv2=im2col_gemm '

@@ -91,7 +91,7 @@ expect 'lenslet ' classify eval profile tune bench report backends doctor inspec
 expect 'convbench s' sweep streams separable stencil
 expect_some 'lenslet doctor --' --seed --device --help
 expect 'lenslet doctor --ex' ''
-expect 'lenslet classify --math ' fp32 tf32 fp16
+expect 'lenslet classify --math ' fp32 tf32 fp16 int8
 expect_some 'lenslet classify --math=f' --math=fp32 --math=fp16
 expect 'convbench run --layout ' nchw nhwc both
 expect 'convbench reproduce ' a b c d e all

@@ -151,6 +151,8 @@ double gemm_flops_per_s(const Ceilings& ceilings, MathMode math) {
       return ceilings.tf32_flops_per_s;
     case MathMode::kFp16:
       return ceilings.fp16_flops_per_s;
+    case MathMode::kInt8:  // not measured
+      break;
   }
   return NAN;
 }
@@ -241,7 +243,7 @@ std::string describe(const Ceilings& ceilings) {
   for (const CacheCeiling& cache : ceilings.caches)
     text += concat("\n  ", cache.name, " ", both(cache.copy_bytes_per_s, cache.read_bytes_per_s));
   for (const MathMode math : kMathModes) {
-    if (math != MathMode::kFp32 && !ceilings.device.is_cuda()) continue;
+    if (math == MathMode::kInt8 || (math != MathMode::kFp32 && !ceilings.device.is_cuda())) continue;
     text += concat("\n  ", to_string(math), " ",
                    rate(arithmetic_limit(ceilings, math).flops_per_s, 1e9, "GFLOP/s"));
     std::string peaks;

@@ -139,8 +139,9 @@ class ObjectReader {
       to = device(key, value);
     } else if constexpr (std::is_same_v<T, MathMode>) {
       const std::string found = text(key, value, "a text");
-      if (found != "fp32" && found != "tf32" && found != "fp16")
-        throw wrong(key, value, "fp32, tf32 or fp16");
+      if (std::none_of(std::begin(kMathModes), std::end(kMathModes),
+                       [&](MathMode math) { return found == to_string(math); }))
+        throw wrong(key, value, "fp32, tf32, fp16 or int8");
       to = parse_math_mode(found);
     } else if constexpr (field_kind::is_optional<T>) {
       if (value.is_null()) to.reset();

@@ -26,7 +26,7 @@ bool holds(const std::vector<T>& list, const T& value) {
 std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) {
   if (!options.maths.empty()) return options.maths;
   if (!device.is_cuda()) return {MathMode::kFp32};
-  return {std::begin(kMathModes), std::end(kMathModes)};
+  return {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 }
 
 // One configuration per whole-network backend: the named ones, all, or the one that `auto` takes.

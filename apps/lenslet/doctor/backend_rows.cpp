@@ -134,7 +134,12 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     for (const MathMode math : kMathModes) {
       OperatorRequest requested = request;
       requested.math = math;
-      row.supports.push_back(shaped.layer->supports(backend, requested));
+      Support support = shaped.layer->supports(backend, requested);
+      if (!support && shaped.layer->converts_ends()) {  // int8 reads bytes alone
+        requested.input_type = ElementType::kUint8;
+        support = shaped.layer->supports(backend, requested);
+      }
+      row.supports.push_back(std::move(support));
     }
     if (shaped.layer->converts_ends()) list_types(*shaped.layer, request, row);
     attempt(row, [&] {

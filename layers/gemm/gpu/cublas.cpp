@@ -119,9 +119,9 @@ class CublasGemm : public Gemm {
 class CublasGemmBackend : public GemmBackend {
  public:
   Support supports(MathMode math) const override {
-    if (math == MathMode::kFp16) {
-      return Support::no(
-          "cublas multiplies fp32 operands here, in fp32 or tf32, not fp16: choose one of these");
+    if (math != MathMode::kFp32 && math != MathMode::kTf32) {
+      return Support::no(concat("cublas multiplies fp32 operands here, in fp32 or tf32, not ",
+                                to_string(math), ": choose one of these"));
     }
     return Support::yes();
   }

@@ -84,8 +84,10 @@ class MediumOperator : public Operator {
 class Medium : public NetworkBackend {
  public:
   Support supports(const OperatorRequest& request) const override {
-    if (request.math == MathMode::kFp16)
-      return Support::no("medium computes in fp32, or with tf32 weights, not in fp16: use mma");
+    if (request.math != MathMode::kFp32 && request.math != MathMode::kTf32) {
+      return Support::no(concat("medium computes in fp32, or with tf32 weights, not in ",
+                                to_string(request.math), ": use mma"));
+    }
     return medium_support(find_gpu(request.device));
   }
   bool suits(const OperatorRequest& request) const override {

@@ -2,12 +2,13 @@
 //   x [N, 28, 28] -> h1 = pool(relu(conv1 x)) [N, 6, 12, 12] -> h2 = pool(relu(conv2 h1)) [N, 16, 4, 4]
 //     -> relu(fc1 h2) [N, 120] -> relu(fc2) [N, 84] -> fc3 [N, 10]
 //
-// Operands are rounded to fp16 or tf32, sums are fp32. Bytes are exact in both, with the normalisation folded into
-// conv1; normalised input is rounded. Every layer is a product of mma.sync: conv1 is pixels x filters in Toeplitz form,
-// four neighbouring outputs from one run of eight pixels; conv2 and the fully connected layers are weights x
-// activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained in registers as in T.
-// Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own; docs/kernels/fused_lenet.md
-// derives it.
+// Operands are rounded to fp16 or tf32, sums are fp32. In int8 both convolutions multiply whole numbers instead, with
+// exact sums (../quantise.h), and the fully connected layers compute in fp16. Bytes are exact in both, with the
+// normalisation folded into conv1; normalised input is rounded. Every layer is a product of mma.sync: conv1 is pixels x
+// filters in Toeplitz form, four neighbouring outputs from one run of eight pixels; conv2 and the fully connected
+// layers are weights x activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained
+// in registers as in T. Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own;
+// docs/kernels/fused_lenet.md derives it.
 #include "framework/base/counted.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"
@@ -17,6 +18,7 @@
 #include "models/fused_lenet5/error_bound.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
+#include "models/fused_lenet5/quantise.h"
 
 namespace lenslet {
 namespace fused_lenet5 {
@@ -54,7 +56,22 @@ class MmaOperator : public Operator {
 };
 
 MmaKernel kernel_for(const OperatorRequest& request, const GpuTraits& gpu) {
+  if (request.math == MathMode::kInt8) return mma_int8_kernel(request, gpu);
   return request.math == MathMode::kTf32 ? mma_tf32_kernel(request) : mma_fp16_kernel(request, gpu);
+}
+
+std::vector<unsigned char> packed_for(const Lenet5Parameters& parameters, const OperatorRequest& request) {
+  if (request.math == MathMode::kInt8) return pack_mma_int8(parameters);
+  return request.math == MathMode::kTf32 ? pack_mma_tf32(parameters, request.input_type)
+                                         : pack_mma_fp16(parameters, request.input_type);
+}
+
+double int8_bound(const Lenet5Parameters& parameters, const LayerRounding& fully_connected) {
+  const QuantisedConvolutions quantised = quantise_convolutions(parameters);
+  const LayerRounding whole{0, 0, 0}, scaled{0, 0, kUnitFp32};  // sums of whole numbers are exact
+  return quantised_lenet5_logit_bound(parameters, with_quantised_values(parameters, quantised),
+                                      quantised.h1_unit,
+                                      {whole, scaled, fully_connected, fully_connected, fully_connected});
 }
 
 class Mma : public NetworkBackend {
@@ -62,6 +79,10 @@ class Mma : public NetworkBackend {
   Support supports(const OperatorRequest& request) const override {
     if (request.math == MathMode::kFp32) {
       return Support::no("mma rounds its operands to tf32 or fp16, not fp32: choose math tf32 or fp16");
+    }
+    if (request.math == MathMode::kInt8 && request.input_type != ElementType::kUint8) {
+      return Support::no(concat("mma computes in int8 on bytes, not on ", to_string(request.input_type),
+                                ": use bytes, or choose math fp16"));
     }
     const std::optional<GpuTraits> gpu = find_gpu(request.device);
     if (!gpu) return Support::yes();
@@ -78,6 +99,7 @@ class Mma : public NetworkBackend {
     constexpr double kSum = 4 * kUnitFp32;
     const double unit = request.math == MathMode::kTf32 ? kUnitTf32 : kUnitFp16;
     const LayerRounding layer{unit, unit, kSum};
+    if (request.math == MathMode::kInt8) return int8_bound(parameters, layer);
     LayerRounding first = layer;
     if (request.input_type == ElementType::kUint8) first = {unit, 0, 5 * kSum};
     return lenet5_logit_bound(parameters, {first, layer, layer, layer, layer});
@@ -87,10 +109,7 @@ class Mma : public NetworkBackend {
   std::unique_ptr<Operator> make_operator(const Lenet5Parameters& parameters, const OperatorRequest& request,
                                           Stream& stream) const override {
     const MmaKernel kernel = kernel_for(request, gpu_traits(request.device));
-    const std::vector<unsigned char> packed = request.math == MathMode::kTf32
-                                                  ? pack_mma_tf32(parameters, request.input_type)
-                                                  : pack_mma_fp16(parameters, request.input_type);
-    return std::make_unique<MmaOperator>(kernel, packed, request, stream);
+    return std::make_unique<MmaOperator>(kernel, packed_for(parameters, request), request, stream);
   }
 };
 

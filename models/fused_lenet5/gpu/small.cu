@@ -99,6 +99,8 @@ class SmallOperator : public Operator {
 class Small : public NetworkBackend {
  public:
   Support supports(const OperatorRequest& request) const override {
+    if (request.math == MathMode::kInt8)
+      return Support::no("small computes in fp32, or with tf32 or fp16 weights, not in int8: use mma");
     return cluster_support("small", find_gpu(request.device));
   }
   bool suits(const OperatorRequest& request) const override {

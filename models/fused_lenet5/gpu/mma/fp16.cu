@@ -1,4 +1,5 @@
-// The whole-network LeNet-5 with fp16 operands: mma/fp16_kernel.cuh instantiated for all input and output types.
+// The whole-network LeNet-5 with fp16 operands, its convolutions also in 8-bit integers: mma/fp16_kernel.cuh
+// instantiated for all input and output types.
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/mma/fp16_kernel.cuh"
 #include "models/prediction.h"
@@ -6,18 +7,31 @@
 namespace lenslet::fused_lenet5 {
 namespace {
 
-template <typename Pixel, typename Output, int kWarps, int kTogether>
+template <class Convolutions, typename Pixel, typename Output, int kWarps, int kTogether, int kEights>
 MmaKernel kernel() {
-  using Shared = MmaFp16Shared<Pixel, kWarps, kTogether>;
+  using Shared = MmaFp16Shared<Convolutions, Pixel, kWarps, kTogether, kEights>;
+  const auto function =
+      &fused_lenet5_mma_fp16_kernel<Convolutions, Pixel, Output, kWarps, kTogether, kEights>;
   return {"fused_lenet5_mma_fp16_kernel",
-          reinterpret_cast<const void*>(&fused_lenet5_mma_fp16_kernel<Pixel, Output, kWarps, kTogether>),
-          kWarps, Shared::kBytes, kTogether};
+          reinterpret_cast<const void*>(function),
+          kWarps,
+          Shared::kBytes,
+          kTogether,
+          Shared::kImages};
 }
 
 template <typename Pixel, int kWarps, int kTogether>
 MmaKernel kernel_for(ElementType output) {
-  return output == kPrediction ? kernel<Pixel, Prediction, kWarps, kTogether>()
-                               : kernel<Pixel, float, kWarps, kTogether>();
+  using Convolutions = MmaFp16Convolutions;
+  return output == kPrediction ? kernel<Convolutions, Pixel, Prediction, kWarps, kTogether, kTogether>()
+                               : kernel<Convolutions, Pixel, float, kWarps, kTogether, kTogether>();
+}
+
+template <int kWarps, int kEights>
+MmaKernel int8_kernel_for(ElementType output) {
+  using Convolutions = MmaInt8Convolutions;
+  return output == kPrediction ? kernel<Convolutions, uint8_t, Prediction, kWarps, 2, kEights>()
+                               : kernel<Convolutions, uint8_t, float, kWarps, 2, kEights>();
 }
 
 bool fits(const MmaKernel& kernel, const GpuTraits& gpu) {
@@ -39,6 +53,11 @@ MmaKernel mma_fp16_kernel(const OperatorRequest& request, const GpuTraits& gpu) 
   const MmaKernel pairs = kernel_for<uint8_t, 8, 2>(request.output_type);
   const bool suits = mma_pairs_suit(request.batch(), pairs, gpu);
   return suits && fits(pairs, gpu) ? pairs : kernel_for<uint8_t>(request.output_type, gpu);
+}
+
+MmaKernel mma_int8_kernel(const OperatorRequest& request, const GpuTraits& gpu) {
+  const MmaKernel large = int8_kernel_for<8, 2>(request.output_type);
+  return fits(large, gpu) ? large : int8_kernel_for<6, 1>(request.output_type);
 }
 
 }  // namespace lenslet::fused_lenet5

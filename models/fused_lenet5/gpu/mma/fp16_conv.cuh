@@ -12,6 +12,7 @@ namespace lenslet::fused_lenet5 {
 /// packer).
 struct MmaH1 {
   static constexpr int kPlaneBytes = 12 * 4, kRowBytes = 3 * kPlaneBytes, kBytes = 12 * kRowBytes;
+  static constexpr int kTogetherBytes = 0;
 };
 
 /// Two neighbouring pixels as halves, twice. mma reads an operand from four consecutive registers, so a pair that is

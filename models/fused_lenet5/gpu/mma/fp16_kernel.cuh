@@ -1,28 +1,44 @@
-// Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, 8 or 16 images per warp. docs/kernels/fused_lenet.md
-// has a diagram of the data flow. Formula and sources: ../mma.cu.
+// Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, 8 or 16 images per warp; its convolutions also in
+// 8-bit integers. docs/kernels/fused_lenet.md has a diagram of the data flow. Formula and sources: ../mma.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma/fp16_conv.cuh"
 #include "models/fused_lenet5/gpu/mma/in_out.cuh"
+#include "models/fused_lenet5/gpu/mma/int8_conv.cuh"
 
 namespace lenslet::fused_lenet5 {
 
+/// The two arithmetics of the convolutions.
+struct MmaFp16Convolutions {
+  using Map = MmaFp16Map;
+  using H1 = MmaH1;
+  using Parameters = MmaConvParameters<MmaFp16Map>;
+};
+struct MmaInt8Convolutions {
+  using Map = MmaInt8Map;
+  using H1 = MmaInt8H1;
+  using Parameters = MmaInt8ConvParameters;
+};
+
 /// Shared memory of a block: the fully connected layers' parameters, then the part of each warp: kTogether slots of
-/// [kBuffers images, h1], which it convolves together, then h2.
-template <typename Pixel, int kWarps, int kTogether_>
+/// [kBuffers images, h1], which it convolves together, then h2. If h1 of all is in one piece, it is after the slots.
+template <class Convolutions, typename Pixel, int kWarps, int kTogether_, int kEights_>
 struct MmaFp16Shared {
   static constexpr int kTogether = kTogether_;
   /// Two images at a time leave two warps for a scheduler. Then conv1 must not wait for pixels: the next images have
   /// buffers of their own, and the pixels of the next products are read before these products.
   static constexpr bool kReadsAhead = kTogether > 1;
   static constexpr int kBuffers = kReadsAhead ? 2 : 1;
-  static constexpr int kImages = kTogether * kMmaImagesPerRound;  // of a round, at most
+  static constexpr int kEights = kEights_, kImages = kEights * kMmaImagesPerRound;  // of a round, at most
   static constexpr int kImageBytes = kPixels * static_cast<int>(sizeof(Pixel));
-  static constexpr int kPlaceBytes = kBuffers * kImageBytes + MmaH1::kBytes;
+  static constexpr int kPlaceBytes = kBuffers * kImageBytes + Convolutions::H1::kBytes;
   // h2 [kImages][32 pieces of 16 bytes]: piece `lane` is what that lane of mma_conv2 returns. The pitch puts the
   // pieces of two images that are read together into different banks.
   static constexpr int kH2Pitch = 512 + 64, kH2Bytes = kImages * kH2Pitch;
-  static constexpr int kWarpBytes = kTogether * kPlaceBytes + kH2Bytes;
+  static constexpr int kH1TogetherBytes = Convolutions::H1::kTogetherBytes;
+  static constexpr int kH1 = kH1TogetherBytes > 0 ? kTogether* kPlaceBytes : kBuffers* kImageBytes;
+  static constexpr int kH2 = kTogether * kPlaceBytes + kH1TogetherBytes;
+  static constexpr int kWarpBytes = kH2 + kH2Bytes;
   static constexpr int kBytes = MmaFp16Map::kFcBytes + kWarps * kWarpBytes;
 };
 
@@ -118,20 +134,20 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             aligned (Executable::run checks)
 // measured    H200, bytes in, predictions out, two images at a time: 65,536 images 114.85 us, 1,048,576 images
 //             1591.06 us; one at a time: 10,000 images 23.57 us (docs/results/2026-11-29-h200/bench-batches.json)
-template <typename Pixel, typename Output, int kWarps, int kTogether>
+template <class Convolutions, typename Pixel, typename Output, int kWarps, int kTogether, int kEights>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]
                                  int64_t count, int images_per_round,
-                                 const unsigned char* __restrict__ packed,  // [MmaFp16Map::kBytes]
+                                 const unsigned char* __restrict__ packed,  // [Convolutions::Map::kBytes]
                                  Output* __restrict__ output,               // [count, 10] or [count]
                                  float* __restrict__ probabilities) {       // [count], or null: in the output
-  using Shared = MmaFp16Shared<Pixel, kWarps, kTogether>;
+  using Shared = MmaFp16Shared<Convolutions, Pixel, kWarps, kTogether, kEights>;
   constexpr int kFcBytes = MmaFp16Map::kFcBytes;
   extern __shared__ __align__(16) unsigned char shared[];
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   unsigned char* own = shared + kFcBytes + warp * Shared::kWarpBytes;
-  unsigned char* h1 = own + Shared::kBuffers * Shared::kImageBytes;
-  unsigned char* h2 = own + kTogether * Shared::kPlaceBytes;
+  unsigned char* h1 = own + Shared::kH1;
+  unsigned char* h2 = own + Shared::kH2;
   const auto fetch = [&](int64_t index, int buffer) {
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
@@ -158,7 +174,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     copy_async_16(shared_address(shared + i), reinterpret_cast<const float*>(packed + i));
   }
   commit_copies();
-  MmaConvParameters<MmaFp16Map> parameters;
+  typename Convolutions::Parameters parameters;
   parameters.load(packed, lane);
   wait_for_copies<1>();  // the image; the weights arrive while it is convolved
 
@@ -194,7 +210,7 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
     await_weights();
     if (in_round == 0) break;
     __syncwarp();
-    float logits[kTogether][4];
+    float logits[kEights][4];
     mma_fully_connected(shared, h2, Shared::kH2Pitch, logits, lane);
     __syncwarp();  // h2 has been read
     mma_write_logits(logits, reinterpret_cast<float*>(h2), in_round, output, probabilities, first, lane);

@@ -8,7 +8,7 @@
 
 namespace lenslet::fused_lenet5 {
 
-/// Largest number of images per warp, one at a time: the columns of one product in the fully connected layers.
+/// The columns of one product in the fully connected layers: images of a warp.
 constexpr int kMmaImagesPerRound = 8;
 
 /// One compiled kernel, (const Pixel* images, int64_t count, int images_per_round, const unsigned char* packed,
@@ -17,20 +17,22 @@ constexpr int kMmaImagesPerRound = 8;
 struct MmaKernel {
   const char* name;
   const void* function;
-  int warps;            // per block; a multiprocessor runs one block
-  int shared_bytes;     // per block
-  int images_together;  // that a warp convolves
-
-  /// The largest number.
-  int images_per_round() const { return kMmaImagesPerRound * images_together; }
+  int warps;             // per block; a multiprocessor runs one block
+  int shared_bytes;      // per block
+  int images_together;   // that a warp convolves
+  int images_per_round;  // of a warp, at most: those whose fully connected layers it computes together
 };
 
 /// The kernel for that batch, input and output on that GPU. If none fits its shared memory, one that does not.
 MmaKernel mma_fp16_kernel(const OperatorRequest& request, const GpuTraits& gpu);
 MmaKernel mma_tf32_kernel(const OperatorRequest& request);
+/// The kernel for images of bytes.
+MmaKernel mma_int8_kernel(const OperatorRequest& request, const GpuTraits& gpu);
 
 /// The parameters in the kernel's order.
 std::vector<unsigned char> pack_mma_fp16(const Lenet5Parameters& parameters, ElementType input);
 std::vector<unsigned char> pack_mma_tf32(const Lenet5Parameters& parameters, ElementType input);
+/// For images of bytes.
+std::vector<unsigned char> pack_mma_int8(const Lenet5Parameters& parameters);
 
 }  // namespace lenslet::fused_lenet5

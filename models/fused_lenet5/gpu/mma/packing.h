@@ -19,6 +19,8 @@ class MmaPacker {
   void put_fp16(int at, double value) { put(at, __double2half(value)); }
   void put_tf32(int at, double value) { put(at, tf32_bits(static_cast<float>(value))); }
   void put_fp32(int at, double value) { put(at, static_cast<float>(value)); }
+  void put_int8(int at, int8_t value) { put(at, value); }
+  void put_int32(int at, int32_t value) { put(at, value); }
   std::vector<unsigned char> bytes() && { return std::move(bytes_); }
 
  private:
@@ -53,6 +55,8 @@ inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType inp
 // that a run serves. The 24 columns are three blocks of 8, of which lane 4 g + t holds columns 2t and 2t + 1: the two
 // positions of window t % 2, for the channel that this lists for t / 2 and the block.
 constexpr int kMmaConv1Channels[2][3] = {{0, 1, 2}, {3, 4, 5}};
+// In int8 a word of h1 is channels 0 to 3, of which each half of the lanes writes two; 4 and 5 are apart.
+constexpr int kMmaInt8Conv1Channels[2][3] = {{0, 1, 4}, {2, 3, 5}};
 
 /// A fully connected layer as weights [16 outputs a tile, inputs] x activations [inputs, 8 images].
 struct MmaFcLayer {

@@ -5,6 +5,7 @@
 
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 #include "models/fused_lenet5/gpu/mma/packing.h"
+#include "models/fused_lenet5/quantise.h"
 
 namespace lenslet::fused_lenet5 {
 namespace {
@@ -162,31 +163,105 @@ void pack_tf32_fc(const MmaFcLayer& layer, int at, MmaPacker& packer) {
   }
 }
 
-/// What is alike in both: conv1, and all biases.
-template <class Arithmetic>
-MmaPacker packed_beginning(const Lenet5Parameters& p, ElementType input) {
-  using Map = typename Arithmetic::Map;
-  MmaPacker packer(Map::kBytes);
-  pack_conv1<Arithmetic>(conv1_for(p, input), input, packer);
-  pack_conv2_bias<Map>(p, packer);
+template <class Map>
+void pack_fc_biases(const Lenet5Parameters& p, MmaPacker& packer) {
   int at = Map::kFcBias;
   for (const Tensor* bias : {&p.fc1_bias, &p.fc2_bias, &p.fc3_bias}) {  // fp32 [tiles, 16]
     const int outputs = static_cast<int>(bias->shape()[0]);
     for (int i = 0; i < outputs; ++i) packer.put_fp32(at + i * 4, bias->data()[i]);
     at += (outputs + 15) / 16 * 16 * 4;
   }
+}
+
+/// What is alike in fp16 and tf32: conv1, and all biases.
+template <class Arithmetic>
+MmaPacker packed_beginning(const Lenet5Parameters& p, ElementType input) {
+  using Map = typename Arithmetic::Map;
+  MmaPacker packer(Map::kBytes);
+  pack_conv1<Arithmetic>(conv1_for(p, input), input, packer);
+  pack_conv2_bias<Map>(p, packer);
+  pack_fc_biases<Map>(p, packer);
   return packer;
+}
+
+void pack_fp16_fc_weights(const Lenet5Parameters& p, MmaPacker& packer) {
+  using Map = MmaFp16Map;
+  pack_fp16_fc({p.fc1_weight, Map::kFc1Tiles, Map::kFc1Steps, order_of_fp16_h2}, Map::kFc1, -1, packer);
+  pack_fp16_fc({p.fc2_weight, Map::kFc2Tiles, Map::kFc2Steps, plain_order}, Map::kFc2, Map::kFc2Last, packer);
+  pack_fp16_fc({p.fc3_weight, 1, Map::kFc3Steps, plain_order}, Map::kFc3, Map::kFc3Last, packer);
+}
+
+// conv1 in int8: for each block of columns, then the upper and the lower of two rows of outputs, three words of B. Word
+// j of lane t holds the filters' weights for four pixels of row 2j + t / 2 of a window, from column t % 2 * 4 on.
+void pack_int8_conv1(const QuantisedConvolutions& convolutions, MmaPacker& packer) {
+  using Map = MmaInt8Map;
+  constexpr double kZero = 3 << 22;  // kInt8Zero as a float
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int g = lane / 4, t = lane % 4;
+    for (int block = 0; block < 3; ++block) {
+      const int channel = kMmaInt8Conv1Channels[g / 4][block], position = g % 4;
+      for (int i = 0; i < 2 * 3 * 4; ++i) {
+        const int output_row = i / 12, r = i / 4 % 3 * 2 + t / 2 - output_row,
+                  s = t % 2 * 4 + i % 4 - position;
+        if (r < 0 || r >= 5 || s < 0 || s >= 5) continue;
+        packer.put_int8(Map::kConv1 + in_fragments(block * 24 + i, lane),
+                        convolutions.conv1_weight[static_cast<size_t>(channel * kTaps + r * 5 + s)]);
+      }
+      const auto own = static_cast<size_t>(kMmaInt8Conv1Channels[t / 2][block]);
+      packer.put_int32(Map::kConv1Bias + block * Map::kLane4 + lane * kFragmentBytes,
+                       kInt8Zero + convolutions.conv1_bias[own]);
+      const auto scale = static_cast<double>(convolutions.conv1_scale[own]);
+      const int at = Map::kConv1Scale + lane * kFragmentBytes + block * 4;
+      packer.put_fp32(at, scale);
+      packer.put_fp32(at + Map::kLane4, kZero - kZero * scale);  // the byte ends up in the lowest bits
+    }
+  }
+}
+
+// conv2 in int8 as filters [16, 32] x h1 [32, 8 positions]: a product for each row of taps. A lane's lower word is
+// s = t of channels 0..3; the upper one of t = 0 is s = 4 of these, else s = 2t - 2 and 2t - 1 of channels 4 and 5.
+void pack_int8_conv2(const QuantisedConvolutions& convolutions, MmaPacker& packer) {
+  using Map = MmaInt8Map;
+  constexpr double kZero = 3 << 22;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 5 * 16; ++i) {
+      const int row = i / 16, word = i / 4 % 4, filter = g + word % 2 * 8, e = i % 4;
+      const bool pairs = word >= 2 && t > 0;
+      const int channel = pairs ? 4 + e % 2 : e, s = pairs ? 2 * t - 2 + e / 2 : word < 2 ? t : 4;
+      if (s >= 5) continue;
+      packer.put_int8(
+          Map::kConv2 + in_fragments(i, lane),
+          convolutions.conv2_weight[static_cast<size_t>(((filter * 6 + channel) * 5 + row) * 5 + s)]);
+    }
+    for (int high = 0; high < 2; ++high) {
+      const auto filter = static_cast<size_t>(g + high * 8);
+      packer.put_int32(Map::kConv2Bias + lane * kFragmentBytes + high * 8,
+                       kInt8Zero + convolutions.conv2_bias[filter]);
+      const auto scale = static_cast<double>(convolutions.conv2_scale[filter]);
+      const int at = Map::kConv2Scale + lane * kFragmentBytes + high * 4;
+      packer.put_fp32(at, scale);
+      packer.put_fp32(at + 8, -kZero * scale);
+    }
+  }
 }
 
 }  // namespace
 
 std::vector<unsigned char> pack_mma_fp16(const Lenet5Parameters& p, ElementType input) {
-  using Map = MmaFp16Map;
   MmaPacker packer = packed_beginning<Fp16>(p, input);
   pack_fp16_conv2(p, packer);
-  pack_fp16_fc({p.fc1_weight, Map::kFc1Tiles, Map::kFc1Steps, order_of_fp16_h2}, Map::kFc1, -1, packer);
-  pack_fp16_fc({p.fc2_weight, Map::kFc2Tiles, Map::kFc2Steps, plain_order}, Map::kFc2, Map::kFc2Last, packer);
-  pack_fp16_fc({p.fc3_weight, 1, Map::kFc3Steps, plain_order}, Map::kFc3, Map::kFc3Last, packer);
+  pack_fp16_fc_weights(p, packer);
+  return std::move(packer).bytes();
+}
+
+std::vector<unsigned char> pack_mma_int8(const Lenet5Parameters& p) {
+  const QuantisedConvolutions convolutions = quantise_convolutions(p);
+  MmaPacker packer(MmaInt8Map::kBytes);
+  pack_int8_conv1(convolutions, packer);
+  pack_int8_conv2(convolutions, packer);
+  pack_fc_biases<MmaFp16Map>(p, packer);
+  pack_fp16_fc_weights(p, packer);
   return std::move(packer).bytes();
 }
 

@@ -4,6 +4,8 @@
 // registers go together, so that a warp reads 512 bytes in a row.
 #pragma once
 
+#include <cstdint>
+
 namespace lenslet::fused_lenet5 {
 
 /// Bytes from the start; each piece is [..., 32 lanes, n registers]. The fully connected weights come first, kFcWeights
@@ -37,6 +39,26 @@ struct MmaFp16Map : MmaMap<(8 * 16 + 6 * 7 + 5) * 512 + 7 * 256, 4, 2> {
   static constexpr int kFc3 = kFc2Last + kFc2Tiles * kLane2;              // [5] of four
   static constexpr int kFc3Last = kFc3 + kFc3Steps * kLane4;              // of two
   static_assert(kFcBias == kFc3Last + kLane2);
+};
+
+/// The bits of the float 1.5 * 2^23: added to a whole number between -2^22 and 2^22, they are those of 1.5 * 2^23 + the
+/// number. A multiply-add then reads it as a float, without a conversion.
+constexpr int32_t kInt8Zero = 0x4b400000;
+
+/// The convolutions in 8-bit integers, the fully connected layers as in fp16.
+struct MmaInt8Map {
+  using Fc = MmaFp16Map;
+  static constexpr int kLane4 = Fc::kLane4;
+  static constexpr int kConv1Pieces = 5;  // of 3 blocks of columns x 2 rows of outputs, three words each
+  static constexpr int kConv1 = Fc::kFcBytes;
+  static constexpr int kConv1Bias =
+      kConv1 + kConv1Pieces * kLane4;  // [3] of four: int32 above kInt8Zero, the first
+  static constexpr int kConv1Scale =
+      kConv1Bias + 3 * kLane4;                             // [2] of four: fp32, three scales, three offsets
+  static constexpr int kConv2 = kConv1Scale + 2 * kLane4;  // [5 rows] of four
+  static constexpr int kConv2Bias = kConv2 + 5 * kLane4;   // of four: int32 above kInt8Zero, the even ones
+  static constexpr int kConv2Scale = kConv2Bias + kLane4;  // of four: fp32, two scales, two offsets
+  static constexpr int kBytes = kConv2Scale + kLane4;
 };
 
 /// A step has 8 inputs.

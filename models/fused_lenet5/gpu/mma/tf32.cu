@@ -9,8 +9,11 @@ template <typename Pixel, typename Output>
 MmaKernel kernel() {
   using Shared = MmaTf32Shared<Pixel>;
   return {"fused_lenet5_mma_tf32_kernel",
-          reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>), Shared::kWarps,
-          Shared::kBytes, 1};
+          reinterpret_cast<const void*>(&fused_lenet5_mma_tf32_kernel<Pixel, Output>),
+          Shared::kWarps,
+          Shared::kBytes,
+          1,
+          kMmaImagesPerRound};
 }
 
 template <typename Pixel>
