@@ -134,6 +134,8 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
 class RungConv : public ConvKernel {
  public:
   using Design = RungDesign;
+  static constexpr MathMode kMath = MathMode::kFp32;
+  static constexpr TensorLayout kLayout = TensorLayout::kNchw;
   static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
     if (design.supports) {
       if (const Support supported = design.supports(design.name, problem); !supported) return supported;
