@@ -98,6 +98,9 @@ bench_conv() {
   else
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
+    if [[ ${words[*]} =~ H(100|200|800) ]]; then  # the only GPUs that its rungs have code for
+      measure convbench ladder tensor_core --json "$out/ladder-tensor_core.json"
+    fi
     measure convbench run --problems layers/conv/problems/batch1.txt --math fp32 --cache hot --json "$out/batch1.json"
     for math in fp32 tf32; do  # cudnn has no fp16 here
       measure convbench run --problems layers/conv/problems/resnet50.txt --math "$math" --backend auto,cudnn \

@@ -1,4 +1,4 @@
-// For backends that compute in fp32 only: refuses every other math mode.
+// For backends that compute in one math mode only: refuses every other.
 #pragma once
 
 #include "framework/base/error.h"
@@ -6,10 +6,15 @@
 
 namespace lenslet {
 
-/// Accepts fp32 and refuses every other mode. `who` is the subject of the reason: the backend's name.
+/// Accepts `only` and refuses every other mode. `who` is the subject of the reason: the backend's name.
+inline Support math_only(const std::string& who, MathMode math, MathMode only) {
+  if (math == only) return Support::yes();
+  return Support::no(concat(who, " computes in ", to_string(only), " only, not in ", to_string(math),
+                            ": choose math ", to_string(only)));
+}
+/// Accepts fp32 and refuses every other mode.
 inline Support fp32_only(const std::string& who, MathMode math) {
-  if (math == MathMode::kFp32) return Support::yes();
-  return Support::no(concat(who, " computes in fp32 only, not in ", to_string(math), ": choose math fp32"));
+  return math_only(who, math, MathMode::kFp32);
 }
 
 }  // namespace lenslet

@@ -190,7 +190,7 @@ void OptionTable::add_problems() {
                       [] {
                         return Suggestions{conv_ladder_algorithms(), {}};
                       }},
-                 LENSLET_MEMBER(algorithms), "implicit_gemm, direct; none: all of them", ladder);
+                 LENSLET_MEMBER(algorithms), "implicit_gemm, direct, tensor_core; none: all", ladder);
   line.arguments("study", words({"a", "b", "c", "d", "e", "all"}), LENSLET_MEMBER(studies),
                  "which of the published studies", reproduce, 1);
   line.arguments("files", Text{"OLD.json NEW.json"}, LENSLET_MEMBER(files), "two result files", compare, 2,

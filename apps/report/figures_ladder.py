@@ -40,7 +40,7 @@ def climb(name, rows):
     if shares:
         flat[1].axhline(100, **DOTTED)
         note = {"xytext": (0, 3), "textcoords": "offset points", "fontsize": 8.5, "color": SOFT}
-        flat[1].annotate("cuDNN fp32, best layout", (0, 100), **note)
+        flat[1].annotate(f"cuDNN {drawn[-1].text('math')}, best layout", (0, 100), **note)
         flat[1].set(title="share of cuDNN", ylabel="% of cuDNN's rate")
         flat[1].set_ylim(bottom=0)
     for axes in flat:

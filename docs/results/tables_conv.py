@@ -14,6 +14,7 @@ DEEP = "deep3x3-{}.json"  # of convbench run on the list deep3x3.txt, by type; f
 DEEP_TYPES = {"tf32": {"math": "tf32"}, "fp16": {"dt": "fp16"}, "bf16": {"dt": "bf16"}}  # labels of a file's rows
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
+LADDER_TENSOR_CORE = "ladder-tensor_core.json"  # of convbench ladder tensor_core
 RESNET_50 = (
     "resnet50-{}.json"  # of convbench run on the list resnet50.txt, by math mode with --backend auto,cudnn; fp16: --dt
 )
@@ -118,7 +119,7 @@ def rungs_of(group, algorithm):
 def changes():
     """{(algorithm, rung): what it changes}, the rows of the tree; the rung of lenslet_conv_ladder_end is "product"."""
     text = (ROOT / "layers/conv/gpu/ladder/CMakeLists.txt").read_text()
-    rows = re.findall(r'^lenslet_conv_(?:rung|ladder_end)\((\w+)(?: (\w+))? "(.*)"\)$', text, re.MULTILINE)
+    rows = re.findall(r'^lenslet_conv_(?:rung|ladder_end)\((\w+)(?: (\w+))? "(.*)"(?: HOPPER)?\)$', text, re.MULTILINE)
     return {(algorithm, rung or "product"): words for algorithm, rung, words in rows}
 
 
@@ -157,37 +158,44 @@ def in_microseconds(rows, problems):
     return ["–" if row is None else short(row.ns / 1e3) for row in best]
 
 
-LADDER_KERNEL = "strips"  # of the product direct, to which its ladder leads
-
-
 def kernel_of(row):
     """The kernel that a row of the product ran, by the first word of its detail."""
     return re.match(r"\w*", row["detail"] or "")[0]
 
 
 def direct_ladder(folder):
-    """The climb of direct: one column per shape. Shapes for which the product runs another kernel than the ladder's
-    have a table under a heading of their own: no rung leads to that kernel."""
-    group = convbench_group(folder, (LADDER,))
-    rungs = rungs_of(group, "direct") if group else {}
+    """The climb of direct, to its kernel `strip`."""
+    return climb_to("strips", "direct", "fp32", folder, LADDER)
+
+
+def tensor_core_ladder(folder):
+    """The climb of tensor_core, to its kernel `tma`."""
+    return climb_to("tma", "tensor_core", "tf32, NHWC", folder, LADDER_TENSOR_CORE)
+
+
+def climb_to(kernel, algorithm, how, folder, file):
+    """The climb of a ladder to that kernel of the product: one column per shape. Shapes for which the product runs
+    another kernel have a table under a heading of their own: no rung leads to that kernel."""
+    group = convbench_group(folder, (file,))
+    rungs = rungs_of(group, algorithm) if group else {}
     if not rungs:
         return ""
     problems = Rows(row for rows in rungs.values() for row in rows).problems()
     best = {problem: rungs.get("product", Rows()).where(problem=problem).best() for problem in problems}
-    kernels = {problem: kernel_of(row) if row else LADDER_KERNEL for problem, row in best.items()}
-    others = list(dict.fromkeys(kernel for kernel in kernels.values() if kernel != LADDER_KERNEL))
-    vendor = selection.algorithms(group.rows)["direct"].where(backend="cudnn")
-    absent = [rung for algorithm, rung in changes() if algorithm == "direct" and rung not in rungs]
+    kernels = {problem: kernel_of(row) if row else kernel for problem, row in best.items()}
+    others = list(dict.fromkeys(other for other in kernels.values() if other != kernel))
+    vendor = selection.algorithms(group.rows)[algorithm].where(backend="cudnn")
+    absent = [rung for name, rung in changes() if name == algorithm and rung not in rungs]
     without = f" That run has no {', '.join(absent)}: the row after it has its change too." if absent else ""
 
-    def climb(words, kernel):
-        mine = [problem for problem in problems if kernels[problem] == kernel]
-        heads = {rung: [rung, change("direct", rung, rows)] for rung, rows in rungs.items()}
-        if kernel != LADDER_KERNEL:
-            heads["product"] = [f"product (`{kernel}`)", ""]
+    def climb(words, to):
+        mine = [problem for problem in problems if kernels[problem] == to]
+        heads = {rung: [rung, change(algorithm, rung, rows)] for rung, rows in rungs.items()}
+        if to != kernel:
+            heads["product"] = [f"product (`{to}`)", ""]
         lines = [[*heads[rung], *in_microseconds(rows, mine)] for rung, rows in rungs.items()]
         lines += [["cuDNN", "", *in_microseconds(vendor, mine)]] if vendor else []
-        if kernel != LADDER_KERNEL:
+        if to != kernel:
             lines = [cells for cells in lines if set(cells[2:]) != {"–"}]
         if not mine:
             return ""
@@ -195,17 +203,17 @@ def direct_ladder(folder):
 
     tables = [
         climb(
-            f"`convbench ladder direct` measures it: {group.device}, fp32. One column per shape, hot, µs; cuDNN in its"
-            f" faster layout. A dash: not measured, or not supported by the rung of that run.{without}",
-            LADDER_KERNEL,
+            f"`convbench ladder {algorithm}` measures it: {group.device}, {how}. One column per shape, hot, µs; cuDNN"
+            f" in its faster layout. A dash: not measured, or not supported by the rung of that run.{without}",
+            kernel,
         ),
         *(
             climb(
-                f"## Rungs beside `{kernel}`\n`{kernel}`, which the product runs here, is no step of the climb: it"
+                f"## Rungs beside `{other}`\n`{other}`, which the product runs here, is no step of the climb: it"
                 " differs from every rung in several ways. The rungs that support the shape, from the same run:",
-                kernel,
+                other,
             )
-            for kernel in others
+            for other in others
         ),
     ]
     return "\n\n".join(filter(None, tables))

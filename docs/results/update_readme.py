@@ -141,6 +141,7 @@ def sections(gpu, cpu):
     for name, part, table, file in (
         ("direct", "measured", tables_conv.direct_ladder, tables_conv.LADDER),
         ("tensor_core", "measured", tables_conv.tensor_core, tables_conv.DEEP.format("tf32")),
+        ("tensor_core", "climb", tables_conv.tensor_core_ladder, tables_conv.LADDER_TENSOR_CORE),
         ("sliced_k", "measured", tables_conv.sliced_k, tables_conv.BATCH_1),
         ("fused_lenet", "measured", tables_lenet.backends_by_batch, tables_lenet.BATCHES),
     ):

@@ -1,5 +1,6 @@
-// Clusters of blocks, from compute capability 9.0 on: ranks, barriers of the cluster, and loads from another block's
-// shared memory. Internal: includes CUDA. PTX ISA, "mapa", "barrier.cluster" and "ld.shared::cluster".
+// Clusters of blocks, from compute capability 9.0 on: ranks, barriers of the cluster, loads from another block's shared
+// memory, and copies to several blocks. Internal: includes CUDA. PTX ISA, "mapa", "barrier.cluster",
+// "ld.shared::cluster", "mbarrier.arrive" and "cp.async.bulk".
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,22 @@ __device__ __forceinline__ float4 load_in_cluster(uint32_t address) {
                                    : "r"(address)
                                    : "memory"));
   return four;
+}
+
+/// Arrives at a barrier in any block's shared memory, at an address of in_block().
+__device__ __forceinline__ void arrive_in_cluster(uint32_t barrier) {
+  LENSLET_FROM_SM(90, asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory"));
+}
+/// bulk_copy() of framework/instructions/barrier.cuh to the blocks whose bits `blocks` has (multicast): each receives
+/// the bytes at the same place of its shared memory, and the barrier at the same place of each must expect them.
+__device__ __forceinline__ void bulk_copy_to_blocks(uint32_t target, const void* source, int bytes,
+                                                    uint32_t barrier, uint16_t blocks) {
+  LENSLET_FROM_SM(
+      90, asm volatile(
+              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+              "[%1], %2, [%3], %4;" ::"r"(target),
+              "l"(source), "r"(bytes), "r"(barrier), "h"(blocks)
+              : "memory"));
 }
 
 }  // namespace lenslet

@@ -86,6 +86,17 @@ __device__ __forceinline__ void multiply_s8_u8(int32_t (&d)[4], const uint4& a, 
                      "r"(c[2]), "r"(c[3])));
 }
 
+/// Four 8 x 4 matrices of 32 bits from shared memory: lane 8 i + r has the address of row r, 16 bytes, of matrix i.
+/// Lane 4 g + t receives column t of row g of each: the layout of an operand of tf32.
+__device__ __forceinline__ uint4 load_matrices(uint32_t row) {
+  uint4 four = make_uint4(0, 0, 0, 0);
+  LENSLET_FROM_SM(80, asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                                   : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+                                   : "r"(row)
+                                   : "memory"));
+  return four;
+}
+
 /// To tf32, to nearest, ties away from zero.
 __device__ __forceinline__ uint32_t round_to_tf32(float value) {
   uint32_t rounded = 0;

@@ -41,11 +41,15 @@ inline Support winograd_window(const Conv2dProblem& problem, const char* remedy)
   return Support::yes();
 }
 
+/// No, with a reason, for tensors of another layout.
+inline Support layout_only(const char* backend, const Conv2dProblem& problem, TensorLayout layout) {
+  if (problem.layout == layout) return Support::yes();
+  return Support::no(concat(backend, " reads and writes ", to_string(layout), ", not ",
+                            to_string(problem.layout), ": use ", to_string(layout), ", or another backend"));
+}
 /// No, with a reason, for NHWC tensors.
 inline Support nchw_only(const char* backend, const Conv2dProblem& problem) {
-  if (problem.layout == TensorLayout::kNchw) return Support::yes();
-  return Support::no(concat(backend, " reads and writes NCHW, not ", to_string(problem.layout),
-                            ": use NCHW, or another backend"));
+  return layout_only(backend, problem, TensorLayout::kNchw);
 }
 
 /// No, with a reason, for a problem that needs more or fewer zeros after the input than before it.

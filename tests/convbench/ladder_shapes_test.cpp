@@ -10,27 +10,30 @@
 namespace lenslet {
 namespace {
 
-TEST(LadderShapes, OfImplicitGemmAreTheListDeep3x3) {
-  std::vector<std::string> here, listed;
-  for (const char* text : ladder_shapes_of("implicit_gemm").problems) {
-    here.push_back(Conv2dProblem::parse(text).to_string());
-  }
+TEST(LadderShapes, OfMatrixProductsAreTheListDeep3x3) {
+  std::vector<std::string> listed;
   for (const Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", "deep3x3"))
     listed.push_back(problem.to_string());
   ASSERT_FALSE(listed.empty());
-  EXPECT_EQ(here, listed);
+  for (const char* algorithm : {"implicit_gemm", "tensor_core"}) {
+    std::vector<std::string> here;
+    for (const char* text : ladder_shapes_of(algorithm).problems)
+      here.push_back(Conv2dProblem::parse(text).to_string());
+    EXPECT_EQ(here, listed) << algorithm;
+  }
 }
 
 // By name, and for the ladders of this build: none without the GPU side.
 TEST(LadderShapes, AreThereForEveryLadder) {
   std::vector<std::string> algorithms = conv_ladder_algorithms();
-  for (const char* known : {"implicit_gemm", "direct"}) algorithms.push_back(known);
+  for (const char* known : {"implicit_gemm", "direct", "tensor_core"}) algorithms.push_back(known);
   for (const std::string& algorithm : algorithms) {
     const LadderShapes& shapes = ladder_shapes_of(algorithm);
     EXPECT_FALSE(shapes.problems.empty()) << algorithm;
     for (const char* text : shapes.problems) EXPECT_NO_THROW(Conv2dProblem::parse(text)) << text;
   }
-  expect_error<UsageError>([] { ladder_shapes_of("nonesuch"); }, "there are: implicit_gemm, direct");
+  expect_error<UsageError>([] { ladder_shapes_of("nonesuch"); },
+                           "there are: implicit_gemm, direct, tensor_core");
 }
 
 }  // namespace

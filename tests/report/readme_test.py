@@ -39,7 +39,7 @@ class Readme(support.ReportTest):
         self.ladder = max(gpu.parent.glob("*/ladder.json"))  # the pages take the newest
         self.climb = self.ladder.read_text()
         self.ladder.unlink()
-        for pattern in ("resnet50-fp*.json", "deep3x3-*.json"):
+        for pattern in ("resnet50-fp*.json", "deep3x3-*.json", "ladder-tensor_core.json"):
             for path in gpu.parent.glob("*/" + pattern):
                 path.unlink()
         self.resnet50 = max(gpu.parent.glob("*/resnet50-tf32.json"))
@@ -65,6 +65,7 @@ class Readme(support.ReportTest):
         self.without_rows_that_a_table_needs()
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
+        self.with_the_ladder_of_tensor_cores()
         self.with_convolutions_of_resnet50()
         self.with_deep_shapes_by_type()
         self.keeps_the_history()
@@ -186,6 +187,24 @@ class Readme(support.ReportTest):
             for link in re.findall(r"\]\(((?:docs/)?(?:results|pictures)/[^)]*)\)", contents):
                 self.assertTrue((page.parent / link).exists(), link)
         self.assertEqual(self.update("--check").returncode, 0)
+
+    def with_the_ladder_of_tensor_cores(self):
+        """Its climb has a file and a part of its page of its own, and the words of rows for Hopper alone."""
+        page, file = self.tree / "docs/kernels/tensor_core.md", self.gpu / "ladder-tensor_core.json"
+        self.assertIn("Not measured: there is no ladder-tensor_core.json.", page.read_text())
+        maker = synthetic.Maker()
+        for rung, backend, us in (("05_tensor_copy", "tensor_core.05_tensor_copy", 30), ("product", "tensor_core", 20)):
+            labels = {"table": "ladder", "algorithm": "tensor_core", "rung": rung, "change": "the words of before"}
+            row = {"problem": "mb8ic32ih64oc128oh62kh3", "math": "tf32", "layout": "NHWC", "detail": "tma, 128 x 128"}
+            maker.row(us * 1e3, flops=2e9, backend=backend, labels=labels, **row)
+        file.write_text(json.dumps(synthetic.document(maker.rows)))
+        self.assertEqual(self.update("--partial").returncode, 0)
+        words = re.search(r'rung\(tensor_core 05_tensor_copy "(.*)" HOPPER', (self.tree / LADDERS).read_text()).group(1)
+        self.assertIn(f"| 05_tensor_copy | {words} | 30.0 |\n", page.read_text())
+        self.assertRegex(page.read_text(), r"\| product \| from 06, since 07 lost: [^|]+ \| 20\.0 \|\n")
+        self.assertIn("That run has no 00_naive, 01_staged,", page.read_text())
+        file.unlink()
+        self.assertEqual(self.update("--partial").returncode, 0)
 
     def with_convolutions_of_resnet50(self):
         """Of each problem the faster layouts count. Where auto takes cuDNN, it has cuDNN's rows alone."""

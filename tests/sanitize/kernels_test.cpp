@@ -173,7 +173,7 @@ TEST_P(RungOnce, RunsOnBareMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Rungs, RungOnce,
                          testing::Combine(testing::ValuesIn(rung_names()),
-                                          testing::Values("lenet", "regress", "tiles")),
+                                          testing::Values("lenet", "regress", "tiles", "whole_steps")),
                          ByName());
 
 void run_and_judge(Candidate& candidate, Stream& stream) {

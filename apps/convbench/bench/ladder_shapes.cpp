@@ -8,20 +8,19 @@ namespace lenslet {
 namespace {
 
 const std::vector<LadderShapes>& ladder_shapes() {
+  // The shapes of layers/conv/problems/deep3x3.txt, which an installed program does not have.
+  static const std::vector<const char*> deep = {
+      "mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
+      "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"};
   static const std::vector<LadderShapes> shapes = {
-      // The shapes of layers/conv/problems/deep3x3.txt, which an installed program does not have.
-      {"implicit_gemm",
-       "b",
-       "im2col_gemm",
-       true,
-       {"mb8ic32ih64oc128kh3", "mb8ic32ih64oc256kh3", "mb8ic32ih128oc128kh3", "mb8ic32ih128oc256kh3",
-        "mb8ic64ih64oc128kh3", "mb8ic64ih64oc256kh3", "mb8ic64ih128oc128kh3", "mb8ic64ih128oc256kh3"}},
+      {"implicit_gemm", "b", "im2col_gemm", true, deep},
       {"direct",
        "",
        "direct",
        false,
        {"mb1ic3ih4096oc3kh3ph1", "mb1ic3ih4096oc1kh3ph1", "mb1ic3ih4096oc3kh3sh2ph1",
-        "mb1024ic6ih12oc16kh5n\"conv2\""}}};
+        "mb1024ic6ih12oc16kh5n\"conv2\""}},
+      {"tensor_core", "", "im2col_gemm", false, deep}};
   return shapes;
 }
 

@@ -7,7 +7,7 @@
 namespace lenslet {
 
 /// The shapes of a ladder, the CPU backend of its first row, and whether tensor cores are measured on the same shapes
-/// in rows of their own: they round their operands.
+/// in rows of their own, beside rungs in fp32: they round their operands.
 struct LadderShapes {
   const char* algorithm;
   const char* study;

@@ -40,8 +40,8 @@ std::vector<ConvSpec> rungs_of(const std::string& algorithm) {
   for (const ConvRung& rung : conv_ladder(algorithm)) {
     specs.push_back({rung.name,
                      rung.getter,
-                     MathMode::kFp32,
-                     TensorLayout::kNchw,
+                     rung.math,
+                     rung.layout,
                      false,
                      {{"rung", rung.is_product ? "product" : rung_of(rung.name)}, {"change", rung.change}}});
   }
@@ -55,6 +55,7 @@ struct BackendBeside {
 };
 const std::vector<TensorLayout> kBothLayouts = {TensorLayout::kNchw, TensorLayout::kNhwc};
 const std::vector<BackendBeside> kBesideFp32 = {{"cudnn", kBothLayouts}, {"winograd", {TensorLayout::kNchw}}};
+const std::vector<BackendBeside> kBesideTf32 = {{"cudnn", kBothLayouts}};  // of a ladder of tensor cores
 const std::vector<BackendBeside> kBesideTensorCores = {{"tensor_core", kBothLayouts},
                                                        {"cudnn", kBothLayouts}};
 
@@ -117,11 +118,13 @@ void ladder_into(const LadderOptions& options, BenchSession& session) {
   for (const std::string& algorithm : algorithms) {
     const LadderShapes& shapes = ladder_shapes_of(algorithm);
     std::vector<ConvSpec> climb = rungs_of(algorithm);
-    for (ConvSpec& spec : specs_beside(kBesideFp32, MathMode::kFp32)) climb.push_back(std::move(spec));
+    const MathMode math = climb.front().math;
+    for (ConvSpec& spec : specs_beside(math == MathMode::kTf32 ? kBesideTf32 : kBesideFp32, math))
+      climb.push_back(std::move(spec));
     std::vector<ConvSpec> on_tensor_cores;
     if (shapes.with_tensor_cores) {
-      for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
-        for (ConvSpec& spec : specs_beside(kBesideTensorCores, math))
+      for (const MathMode rounded : {MathMode::kTf32, MathMode::kFp16}) {
+        for (ConvSpec& spec : specs_beside(kBesideTensorCores, rounded))
           on_tensor_cores.push_back(std::move(spec));
       }
     }

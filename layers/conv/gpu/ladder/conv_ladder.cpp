@@ -26,12 +26,20 @@ namespace {
 
 const std::vector<ConvRung>& all_rungs() {
 #define LENSLET_CONV_RUNG(algorithm, rung, change) \
-  {#algorithm "." #rung, #algorithm, change, false, &conv_rungs::algorithm##_##rung},
+  {#algorithm "." #rung, #algorithm, change, &conv_rungs::algorithm##_##rung},
 #define LENSLET_CONV_LADDER_END(algorithm, change) \
-  {#algorithm, #algorithm, change, true, &conv_backends::gpu_##algorithm},
-  static const std::vector<ConvRung> rungs = {
+  {#algorithm, #algorithm, change, &conv_backends::gpu_##algorithm, true},
+  static const std::vector<ConvRung> rungs = [] {
+    std::vector<ConvRung> rows = {
 #include "layers/conv/gpu/ladder/conv_ladder_table.inc"
-  };
+    };
+    for (ConvRung& rung : rows) {
+      if (rung.algorithm != "tensor_core") continue;  // the others have the defaults
+      rung.math = MathMode::kTf32;
+      rung.layout = TensorLayout::kNhwc;
+    }
+    return rows;
+  }();
 #undef LENSLET_CONV_RUNG
 #undef LENSLET_CONV_LADDER_END
   return rungs;

@@ -13,14 +13,17 @@ namespace lenslet {
 
 /// One row of a ladder.
 struct ConvRung {
-  std::string name;         // "implicit_gemm.03_thread_tile"; the last rung is the product, "implicit_gemm"
-  std::string algorithm;    // "implicit_gemm"
-  std::string change;       // the one difference from the previous rung
-  bool is_product = false;  // the backend itself, the last rung of every ladder
-  const ConvBackend& (*getter)() = nullptr;  // defined in the rung's file, or in the product's
+  std::string name;       // "implicit_gemm.03_thread_tile"; the last rung is the product, "implicit_gemm"
+  std::string algorithm;  // "implicit_gemm"
+  std::string change;     // the one difference from the previous rung
+  const ConvBackend& (*getter)() = nullptr;   // defined in the rung's file, or in the product's
+  bool is_product = false;                    // the backend itself, the last rung of every ladder
+  MathMode math = MathMode::kFp32;            // the same for all rungs of a ladder
+  TensorLayout layout = TensorLayout::kNchw;  // the same for all
 };
 
-/// "implicit_gemm", "direct", …: the ladders of this build; none without the GPU side.
+/// "implicit_gemm", "direct", …: the ladders of this build; none without the GPU side, "tensor_core" only with code for
+/// compute capability 9.0.
 std::vector<std::string> conv_ladder_algorithms();
 /// From the first rung to the product. Throws UsageError with the legal algorithms, or UnavailableError if this build
 /// has no ladders.

@@ -9,16 +9,17 @@
 
 namespace lenslet {
 
-/// Supports one group of NCHW in fp32. RungConv is the prepared rung, made from a request and a RungConv::Design, whose
-/// `name` is the backend's; its supports(problem, design) checks the rest.
+/// Supports one group in the layout RungConv::kLayout and the math mode RungConv::kMath. RungConv is the prepared rung,
+/// made from a request and a RungConv::Design, whose `name` is the backend's; its supports(problem, design) checks the
+/// rest.
 template <class RungConv>
 class LadderBackend : public SummingBackend {
  public:
   using Design = typename RungConv::Design;
   explicit LadderBackend(const Design& design) : design_(design) {}
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
-    if (const Support fp32 = fp32_only(design_.name, math); !fp32) return fp32;
-    if (const Support nchw = nchw_only(design_.name, problem); !nchw) return nchw;
+    if (const Support mode = math_only(design_.name, math, RungConv::kMath); !mode) return mode;
+    if (const Support layout = layout_only(design_.name, problem, RungConv::kLayout); !layout) return layout;
     if (const Support limits = own_kernel_limits(design_.name, problem); !limits) return limits;
     if (problem.groups > 1) {
       const std::string name = design_.name, product = name.substr(0, name.find('.'));

@@ -10,10 +10,10 @@
 #include "framework/base/counted.h"
 #include "framework/base/integer_math.h"
 #include "framework/device/cluster_launch.cuh"
-#include "framework/device/tensor_map.cuh"
 #include "framework/measuring/tracer.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/im2col_map.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
 #include "layers/conv/gpu/tensor_core/tma_kernel.cuh"
@@ -240,31 +240,18 @@ class TensorCoreTma : public ConvKernel {
  private:
   static constexpr const char* kName = "conv_tensor_core_tma_kernel";
 
-  /// Encodes x for TMA. The bounding box holds the pixels under the first tap of every window.
+  /// Describes x for TMA.
   void encode_map(const void* x) {
-    const int element_bytes = kPieceBytes / lanes(math_);
-    const auto c = static_cast<cuuint64_t>(round_up(problem_.c, lanes(math_))),
-               w = static_cast<cuuint64_t>(problem_.w), h = static_cast<cuuint64_t>(problem_.h);
-    const cuuint64_t sizes[] = {c, w, h, static_cast<cuuint64_t>(problem_.n)},
-                     pixel_bytes = c * element_bytes;
-    const cuuint64_t pitches[] = {pixel_bytes, w * pixel_bytes, h * w * pixel_bytes};
-    const int first[] = {-problem_.pad_w, -problem_.pad_h};
-    const int last[] = {problem_.pad_w - (problem_.s - 1) * problem_.dilation_w,
-                        problem_.pad_h - (problem_.r - 1) * problem_.dilation_h};
-    const cuuint32_t strides[] = {1, static_cast<cuuint32_t>(problem_.stride_w),
-                                  static_cast<cuuint32_t>(problem_.stride_h), 1};
-    const CUtensorMapDataType type = problem_.type == ElementType::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                     : math_ == kTf32                    ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
-                                                                         : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    const CUresult result =
-        encode_(&x_, type, 4, const_cast<void*>(x), sizes, pitches, first, last,
-                static_cast<cuuint32_t>(step_channels(*variant_, math_)),
-                static_cast<cuuint32_t>(variant_->pixels), strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                variant_->row_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
-                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS)
-      throw DeviceError(concat("cuTensorMapEncodeIm2col failed with ", driver_error_name(result),
-                               " for the convolution ", problem_.to_string(), ": use another backend"));
+    Im2colBox box;
+    box.type = problem_.type == ElementType::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+               : math_ == kTf32                    ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                                                   : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    box.element_bytes = kPieceBytes / lanes(math_);
+    box.tensor_channels = static_cast<int>(round_up(problem_.c, lanes(math_)));
+    box.positions = variant_->pixels;
+    box.channels = step_channels(*variant_, math_);
+    if (variant_->row_bytes != 128) box.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
+    x_ = im2col_map(encode_, problem_, box, x);
     mapped_ = x;
   }
 

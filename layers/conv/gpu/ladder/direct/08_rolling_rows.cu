@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(128)
     conv_direct_rolling_rows_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
                                     const float* __restrict__ x, float* __restrict__ y) {
   const RungBlock block(shape);
-  const RollingLane<kStride> lane(shape, block, x);
+  const RollingLane<kStride> lane(shape, block, x, kRollingRows);
   RollingWindow window;
   if constexpr (kStride == 1) {
     // Sums of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.

@@ -22,50 +22,7 @@ __global__ void __launch_bounds__(128)
     conv_direct_next_row_ahead_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
                                       const float* __restrict__ x, float* __restrict__ y) {
   const RungBlock block(shape);
-  const RollingLane<kStride> lane(shape, block, x);
-  RollingWindow window;
-  if constexpr (kStride == 1) {
-    // Sums of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
-    RollingSums<K, 1> last, middle, first;
-    start_rolling<K, 1>(bank, last);
-    start_rolling<K, 1>(bank, middle);
-    start_rolling<K, 1>(bank, first);
-    RollingRow next = lane.load(lane.p0 - 1);
-#pragma unroll 1
-    for (int h = lane.p0 - 1; h <= lane.p_end; ++h) {
-      const RollingRow row = next;
-      next = lane.load(h + 1);
-      lane.widen(row, window);
-      add_rolling<K, 1, 2>(bank, window, last);
-      add_rolling<K, 1, 1>(bank, window, middle);
-      add_rolling<K, 1, 0>(bank, window, first);
-      if (h > lane.p0) store_rolling<K, 1>(shape, block, y, h - 1, lane, last);
-      roll<K, 1>(middle, last);
-      roll<K, 1>(first, middle);
-      start_rolling<K, 1>(bank, first);
-    }
-  } else {
-    // An odd input row is the last row of one window and the first one of the next.
-    RollingSums<K, 2> sums;
-    start_rolling<K, 2>(bank, sums);
-    RollingRow even = lane.load(2 * lane.p0), odd = lane.load(2 * lane.p0 - 1);
-    lane.widen(odd, window);
-    add_rolling<K, 2, 0>(bank, window, sums);
-    odd = lane.load(2 * lane.p0 + 1);
-#pragma unroll 1
-    for (int p = lane.p0; p < lane.p_end; ++p) {
-      const RollingRow middle = even, last = odd;
-      even = lane.load(2 * p + 2);
-      odd = lane.load(2 * p + 3);
-      lane.widen(middle, window);
-      add_rolling<K, 2, 1>(bank, window, sums);
-      lane.widen(last, window);
-      add_rolling<K, 2, 2>(bank, window, sums);
-      store_rolling<K, 2>(shape, block, y, p, lane, sums);
-      start_rolling<K, 2>(bank, sums);
-      add_rolling<K, 2, 0>(bank, window, sums);
-    }
-  }
+  walk_ahead<K>(bank, shape, block, RollingLane<kStride>(shape, block, x, kRollingRows), y);
 }
 
 template <int K>

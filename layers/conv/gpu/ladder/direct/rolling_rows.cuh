@@ -1,4 +1,4 @@
-// The walk of rungs 08 and 09 of the direct ladder: a warp goes down 128 columns of an RGB image, and adds each input
+// The walk of rungs 08 to 10 of the direct ladder: a warp goes down 128 columns of an RGB image, and adds each input
 // row to all the output rows that need it, whose sums are in registers.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace lenslet {
 namespace direct_ladder {
 
 constexpr int kRollingColumns = 4;  // input columns of a lane
-constexpr int kRollingRows = 32;    // output rows of a warp
+constexpr int kRollingRows = 32;    // output rows of a warp, up to rung 09
 
 /// One lane's share of an input row: its four columns, and for the first and the last lane the column next to the
 /// warp's, which no other lane has.
@@ -35,10 +35,11 @@ struct RollingLane {
   int lane, w0, w_beside;
   bool reads_own, reads_beside;
 
-  __device__ RollingLane(const RungShape& shape, const RungBlock& block, const float* x) {
+  /// `rows`: output rows of a warp.
+  __device__ RollingLane(const RungShape& shape, const RungBlock& block, const float* x, int rows) {
     lane = static_cast<int>(threadIdx.x);
-    p0 = block.p + static_cast<int>(threadIdx.y) * kRollingRows;
-    p_end = min(p0 + kRollingRows, shape.p);
+    p0 = block.p + static_cast<int>(threadIdx.y) * rows;
+    p_end = min(p0 + rows, shape.p);
     q0 = block.q + lane * kOutputs;
     image = x + static_cast<int64_t>(block.n) * kRgbChannels * shape.h * shape.w;
     h = shape.h;
@@ -135,6 +136,57 @@ __device__ __forceinline__ void store_rolling(const RungShape& shape, const Rung
                                               const RollingSums<K, kStride>& sums) {
 #pragma unroll
   for (int k = 0; k < K; ++k) rung_store_together(shape, y, block.n, k, row, lane.q0, sums[k]);
+}
+
+/// The walk of rungs 09 and 10: the next input row is loaded before this one is worked on; at stride 2 the next two
+/// are.
+template <int K, int kStride>
+__device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShape& shape,
+                                           const RungBlock& block, const RollingLane<kStride>& lane,
+                                           float* __restrict__ y) {
+  RollingWindow window;
+  if constexpr (kStride == 1) {
+    // Sums of output rows h - 1 (gets its last input row), h and h + 1 (its first one), h being the input row.
+    RollingSums<K, 1> last, middle, first;
+    start_rolling<K, 1>(bank, last);
+    start_rolling<K, 1>(bank, middle);
+    start_rolling<K, 1>(bank, first);
+    RollingRow next = lane.load(lane.p0 - 1);
+#pragma unroll 1
+    for (int h = lane.p0 - 1; h <= lane.p_end; ++h) {
+      const RollingRow row = next;
+      next = lane.load(h + 1);
+      lane.widen(row, window);
+      add_rolling<K, 1, 2>(bank, window, last);
+      add_rolling<K, 1, 1>(bank, window, middle);
+      add_rolling<K, 1, 0>(bank, window, first);
+      if (h > lane.p0) store_rolling<K, 1>(shape, block, y, h - 1, lane, last);
+      roll<K, 1>(middle, last);
+      roll<K, 1>(first, middle);
+      start_rolling<K, 1>(bank, first);
+    }
+  } else {
+    // An odd input row is the last row of one window and the first one of the next.
+    RollingSums<K, 2> sums;
+    start_rolling<K, 2>(bank, sums);
+    RollingRow even = lane.load(2 * lane.p0), odd = lane.load(2 * lane.p0 - 1);
+    lane.widen(odd, window);
+    add_rolling<K, 2, 0>(bank, window, sums);
+    odd = lane.load(2 * lane.p0 + 1);
+#pragma unroll 1
+    for (int p = lane.p0; p < lane.p_end; ++p) {
+      const RollingRow middle = even, last = odd;
+      even = lane.load(2 * p + 2);
+      odd = lane.load(2 * p + 3);
+      lane.widen(middle, window);
+      add_rolling<K, 2, 1>(bank, window, sums);
+      lane.widen(last, window);
+      add_rolling<K, 2, 2>(bank, window, sums);
+      store_rolling<K, 2>(shape, block, y, p, lane, sums);
+      start_rolling<K, 2>(bank, sums);
+      add_rolling<K, 2, 0>(bank, window, sums);
+    }
+  }
 }
 
 /// The problems of these rungs.

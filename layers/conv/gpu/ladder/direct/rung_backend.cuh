@@ -52,6 +52,7 @@ struct RungDesign {
   bool uses_shared = false;
   bool stages_filters = false;  // those of a block lie after the input tile
   bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
+  bool fills_gpu = false;       // as many rows as it takes for all blocks to be resident at once
   bool input_columns = false;   // `columns` are of the input: a thread has columns / stride outputs of a row
 };
 
@@ -134,6 +135,8 @@ inline RungLaunch launch_of(const Conv2dProblem& problem, const RungDesign& desi
 class RungConv : public ConvKernel {
  public:
   using Design = RungDesign;
+  static constexpr MathMode kMath = MathMode::kFp32;
+  static constexpr TensorLayout kLayout = TensorLayout::kNchw;
   static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
     if (design.supports) {
       if (const Support supported = design.supports(design.name, problem); !supported) return supported;
@@ -158,6 +161,7 @@ class RungConv : public ConvKernel {
 
   RungConv(const ConvPrepare& request, const RungDesign& design)
       : design_(design), launch_(launch_of(request.problem, design)) {
+    if (design.fills_gpu) fill_gpu(request);
     launch_.shape.relu = request.rectifier.relu();
     const Conv2dProblem& problem = request.problem;
     const RungKernels kernels = design.kernels(problem);
@@ -197,6 +201,22 @@ class RungConv : public ConvKernel {
   }
 
  private:
+  /// Sets the rows of a thread, and the launch, by the number of blocks that are resident at once. Fewer than eight
+  /// rows would not pay for those that two strips read.
+  void fill_gpu(const ConvPrepare& request) {
+    constexpr int kMinRows = 8;
+    const Conv2dProblem& problem = request.problem;
+    const void* kernel = reinterpret_cast<const void*>(design_.kernels(problem).small);
+    const auto threads = static_cast<int>(launch_.block.x * launch_.block.y);
+    const int64_t at_once =
+        int64_t{gpu_traits(request.stream.device()).multiprocessors} *
+        launch_resources(design_.kernel_name, kernel, threads, 0).blocks_per_multiprocessor;
+    const int64_t side_by_side = problem.n * ceil_div(problem.q(), launch_.shape.tile_q);
+    const int64_t on_top = std::max<int64_t>(1, at_once / side_by_side);
+    const int64_t rows = ceil_div(problem.p(), on_top * design_.threads_y);
+    design_.rows = static_cast<int>(std::max<int64_t>(kMinRows, rows));
+    launch_ = launch_of(problem, design_);
+  }
   template <class Launch>
   void prepare_launch(Launch& launch, typename Launch::Function kernel) {
     launch = {design_.kernel_name, kernel, static_cast<unsigned>(launch_.blocks), launch_.block,

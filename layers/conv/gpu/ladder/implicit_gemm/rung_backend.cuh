@@ -32,6 +32,8 @@ struct RungDesign {
 class RungConv : public OneLaunchConv<RungShape, RungOperands> {
  public:
   using Design = RungDesign;
+  static constexpr MathMode kMath = MathMode::kFp32;
+  static constexpr TensorLayout kLayout = TensorLayout::kNchw;
   static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
     const int64_t rows = int64_t{problem.h} + 2 * int64_t{problem.pad_h} + problem.stride_h;
     const int64_t columns = int64_t{problem.w} + 2 * int64_t{problem.pad_w} + problem.stride_w;

@@ -1,0 +1,55 @@
+// Direct convolution, rung 10: as many blocks as the GPU holds at once, each with as many rows as that takes.
+//
+// The blocks of rung 09 have 128 rows. What does not fit the GPU at once runs in a second wave, which leaves part of
+// the GPU idle at its end. Here the rows of a warp follow from the height of the image, the multiprocessors and the
+// blocks that fit one of them.
+#include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
+
+namespace lenslet {
+namespace direct_ladder {
+namespace {
+
+// computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, stride 1 or 2, padding 1, bias, optional ReLU
+// work split  block = 4 warps on top of each other, warp = a number of rows of all K filters over 128 input
+//             columns, lane = 4 input columns: 4 / kStride outputs of a row
+// memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
+//             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
+// requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
+// measured    not yet: no result file has this rung
+template <int K, int kStride>
+__global__ void __launch_bounds__(128)
+    conv_direct_strips_fill_the_gpu_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
+                                           const float* __restrict__ x, float* __restrict__ y) {
+  const RungBlock block(shape);
+  const int rows = shape.tile_p / static_cast<int>(blockDim.y);
+  walk_ahead<K>(bank, shape, block, RollingLane<kStride>(shape, block, x, rows), y);
+}
+
+template <int K>
+BankLaunch<SmallBank>::Function of_stride(int stride) {
+  return stride == 1 ? &conv_direct_strips_fill_the_gpu_kernel<K, 1>
+                     : &conv_direct_strips_fill_the_gpu_kernel<K, 2>;
+}
+
+RungKernels choose(const Conv2dProblem& problem) {
+  RungKernels kernels;
+  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<kMaxFilters>(problem.stride_h);
+  return kernels;
+}
+
+}  // namespace
+}  // namespace direct_ladder
+
+namespace conv_rungs {
+const ConvBackend& direct_10_strips_fill_the_gpu() {
+  using namespace direct_ladder;
+  static const RungBackend backend([] {
+    RungDesign design = rolling_rows_design("direct.10_strips_fill_the_gpu",
+                                            "conv_direct_strips_fill_the_gpu_kernel", &choose);
+    design.fills_gpu = true;
+    return design;
+  }());
+  return backend;
+}
+}  // namespace conv_rungs
+}  // namespace lenslet

@@ -1,0 +1,101 @@
+// Tensor cores, rung 05: the tensor memory accelerator (TMA) copies, in im2col mode.
+//
+// In rung 04 all threads compute addresses, test for padding, copy 16 bytes at a time, and round. Here one thread
+// starts one copy for all inputs of a step: TMA walks along the output positions, over the ends of rows and images,
+// writes zeros for the padding, swizzles and rounds. The filters are packed in swizzled order and need one copy of
+// contiguous memory. The bytes of both complete a barrier in shared memory. PTX ISA, "Tensors"; CUDA Driver API,
+// cuTensorMapEncodeIm2col.
+#include "framework/instructions/async_copy.cuh"
+#include "framework/instructions/barrier.cuh"
+#include "framework/instructions/wgmma.cuh"
+#include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
+
+namespace lenslet {
+namespace tensor_core_ladder {
+namespace {
+
+constexpr int kThreads = 2 * kWarpgroup, kBlock = 128, kStages = 3;
+constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandBytes;  // inputs, then filters
+
+// computes    y [N*P*Q, K] = im2col(x) [N*P*Q, R*S*C] x w [R*S*C, K], tf32 operands, bias, optional ReLU
+// work split  block = 128 positions x 128 filters, warpgroup = 64 x 128 in products of 64 x 128 x 8
+// memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
+// requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
+// measured    not yet: no result file has this ladder
+__global__ void __launch_bounds__(kThreads, 2)
+    conv_tensor_core_tensor_copy_kernel(const RungShape shape,
+                                        const __grid_constant__ RungOperands operands) {
+  using namespace hopper;
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const uint32_t stages = shared_address(shared), barriers = stages + kStages * kStageBytes;
+  const RungTile tile(shape, static_cast<int>(blockIdx.x), kBlock, kBlock);
+  const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x / 32), 0);  // the same for its lanes
+  const int first_row = warp / 4 * kWarpgroupRows;
+
+  const RungCorner corner(shape, tile.position);
+  const float* next_filters = operands.filters + int64_t{tile.filter_tile} * shape.steps * kBlock * kStep;
+  RungTap tap;
+  const auto copy = [&](int stage) {
+    const uint32_t inputs = stages + stage * kStageBytes, full = barriers + stage * kBarrierBytes;
+    barrier_arrive_expect(full, kStageBytes);
+    rung_tensor_copy(operands, corner, tap, inputs, full);
+    bulk_copy(inputs + kOperandBytes, next_filters, kOperandBytes, full);
+    next_filters += kBlock * kStep;
+    tap.advance(shape);
+  };
+
+  const bool copies = threadIdx.x == 0;
+  if (copies) {
+    for (int i = 0; i < kStages; ++i) barrier_init(barriers + i * kBarrierBytes, 1);
+    fence_barrier_init();
+    fence_async_proxy();
+    for (int step = 0; step < min(kStages, shape.steps); ++step) copy(step);
+  }
+  __syncthreads();  // until the barriers are initialised
+  float sums[kBlock / 2];
+  RingPosition ring;
+  for (int step = 0; step < shape.steps; ++step) {
+    const uint32_t inputs = stages + ring.index * kStageBytes;
+    barrier_wait(barriers + ring.index * kBarrierBytes, ring.parity);
+    const uint64_t a = swizzled_operand_descriptor(inputs + first_row * kRowBytes),
+                   b = swizzled_operand_descriptor(inputs + kOperandBytes);
+    wgmma_hold(sums);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kStep / 8; ++i) wgmma<MathMode::kTf32>(sums, a + 2 * i, b + 2 * i, i > 0 || step > 0);
+    wgmma_commit();
+    wgmma_hold(sums);
+    wgmma_wait<0>();
+    wgmma_hold(sums);
+    __syncthreads();  // until no product reads this stage
+    if (copies && step + kStages < shape.steps) copy(ring.index);
+    ring.advance(kStages);
+  }
+#pragma unroll
+  for (int j = 0; j < kBlock / 8; j += 2)
+    rung_store_16x16(shape, operands, tile.position + first_row + warp % 4 * 16, tile.filter + j * 8,
+                     sums + j * 4, sums + j * 4 + 4);
+}
+
+}  // namespace
+}  // namespace tensor_core_ladder
+
+namespace conv_rungs {
+const ConvBackend& tensor_core_05_tensor_copy() {
+  using namespace tensor_core_ladder;
+  static const RungBackend backend([] {
+    RungDesign design;
+    design.name = "tensor_core.05_tensor_copy";
+    design.kernel_name = "conv_tensor_core_tensor_copy_kernel";
+    design.kernel = &conv_tensor_core_tensor_copy_kernel;
+    design.threads = kThreads;
+    design.block_positions = kBlock;
+    design.block_filters = kBlock;
+    design.shared_bytes = kStages * (kStageBytes + kBarrierBytes);
+    design.tensor_copies = true;
+    return design;
+  }());
+  return backend;
+}
+}  // namespace conv_rungs
+}  // namespace lenslet

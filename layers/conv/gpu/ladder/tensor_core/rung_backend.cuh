@@ -1,0 +1,142 @@
+// The host side of all rungs of the tensor_core ladder. A rung is a kernel and a RungDesign.
+//
+// Filters come as w [K, C, R, S]. They are rounded and packed step by step, so that a block's filters of a step are
+// contiguous: [filter tiles, steps, filters of a tile, kStep].
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/integer_math.h"
+#include "framework/instructions/operand_bits.h"
+#include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/im2col_map.cuh"
+#include "layers/conv/gpu/ladder/ladder_backend.cuh"
+#include "layers/conv/gpu/ladder/tensor_core/rung_kernel.cuh"
+
+namespace lenslet {
+namespace tensor_core_ladder {
+
+struct RungDesign {
+  const char* name = nullptr;         // of the backend: "tensor_core.01_staged"
+  const char* kernel_name = nullptr;  // "conv_tensor_core_staged_kernel"
+  void (*kernel)(RungShape, RungOperands) = nullptr;
+  int threads = 0;
+  int block_positions = 0, block_filters = 0;  // outputs of a block; blockIdx.x counts tiles, filters fastest
+  int cluster = 1;                             // blocks with the same filters and neighbouring positions
+  size_t shared_bytes = 0;                     // dynamic
+  bool tensor_copies = false;                  // by TMA: inputs by a map, filters packed in swizzled order
+};
+
+class RungConv : public OneLaunchConv<RungShape, RungOperands> {
+ public:
+  using Design = RungDesign;
+  static constexpr MathMode kMath = MathMode::kTf32;
+  static constexpr TensorLayout kLayout = TensorLayout::kNhwc;
+  static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
+    constexpr int kWindow = 128;  // rows, columns and padding that TMA describes at stride 1
+    const bool dense =
+        problem.stride_h == 1 && problem.stride_w == 1 && problem.dilation_h == 1 && problem.dilation_w == 1;
+    const bool small =
+        std::max(problem.r, problem.s) <= kWindow && std::max(problem.pad_h, problem.pad_w) < kWindow;
+    if (!dense || !small) {
+      return Support::no(concat(design.name, " supports stride 1 without dilation, filters of up to ",
+                                kWindow, " rows and columns and less padding, found ", window_text(problem),
+                                ": use tensor_core"));
+    }
+    if (problem.c % kStep != 0 || problem.k % kPiece != 0) {
+      return Support::no(concat(design.name, " supports channels in multiples of ", kStep,
+                                " and filters in multiples of ", kPiece, ", found ", problem.c, " and ",
+                                problem.k, ": use tensor_core"));
+    }
+    return current_gpu_supports([&](int capability) { return gpu_supports(design, capability); });
+  }
+
+  RungConv(const ConvPrepare& request, const RungDesign& design)
+      : problem_(request.problem), design_(design) {
+    const Support gpu = gpu_supports(design, compute_capability(request.stream.device()));
+    if (!gpu) throw UnavailableError(gpu.reason());
+    const int filter_tiles = static_cast<int>(ceil_div(problem_.k, design.block_filters));
+    fill_shape(filter_tiles);
+    shape_.relu = request.rectifier.relu();
+    pack(request, filter_tiles);
+    bias_ = upload_bias(request, int64_t{filter_tiles} * design.block_filters);
+    const int64_t clusters =
+        filter_tiles * ceil_div(shape_.positions, design.cluster * design.block_positions);
+    launch_ = {design.kernel_name, design.kernel, static_cast<unsigned>(clusters * design.cluster),
+               static_cast<unsigned>(design.threads), design.shared_bytes};
+    detail_ = concat(design.block_positions, " positions x ", design.block_filters, " filters per block");
+    operands_.filters = filters_.get();
+    operands_.bias = bias_.get();
+  }
+  void convolve(const ConvArgs& args, RunContext& context) override {
+    if (design_.tensor_copies && operands_.x != args.x) {
+      Im2colBox box;
+      box.tensor_channels = problem_.c;
+      box.positions = design_.block_positions;
+      box.channels = kStep;
+      operands_.map = im2col_map(encode_, problem_, box, args.x);
+    }
+    operands_.x = args.x;
+    operands_.y = args.y;
+    launch_(context.stream, shape_, operands_);
+  }
+
+ private:
+  static Support gpu_supports(const RungDesign& design, int capability) {
+    if (capability == GpuLimits::kWgmma) return Support::yes();
+    return Support::no(concat(design.name, " has code for compute capability ",
+                              capability_text(GpuLimits::kWgmma), " alone, this GPU has ",
+                              capability_text(capability), ": use tensor_core"));
+  }
+  void fill_shape(int filter_tiles) {
+    shape_.c = problem_.c;
+    shape_.h = problem_.h;
+    shape_.w = problem_.w;
+    shape_.k = problem_.k;
+    shape_.s = problem_.s;
+    shape_.q = problem_.q();
+    shape_.plane = problem_.p() * problem_.q();
+    shape_.positions = problem_.n * shape_.plane;
+    shape_.pad_h = problem_.pad_h;
+    shape_.pad_w = problem_.pad_w;
+    shape_.steps = problem_.r * problem_.s * (problem_.c / kStep);
+    shape_.by_plane = FastDivide(shape_.plane);
+    shape_.by_q = FastDivide(shape_.q);
+    shape_.by_filter_tiles = FastDivide(filter_tiles);
+  }
+  /// Rounds and packs filters from [K, C, R, S]: piece i of filter f at i, or swizzled at i ^ (f % 8).
+  void pack(const ConvPrepare& request, int filter_tiles) {
+    const int taps = problem_.r * problem_.s, channel_steps = problem_.c / kStep;
+    const size_t rows = size_t{1} * filter_tiles * shape_.steps * design_.block_filters;
+    std::vector<float> packed(rows * kStep, 0.0f);
+    auto* const target = reinterpret_cast<unsigned char*>(packed.data());
+    const float* weight = request.weights;
+    for (int k = 0; k < problem_.k; ++k) {
+      const int64_t tile = k / design_.block_filters, filter = k % design_.block_filters;
+      for (int c = 0; c < problem_.c; ++c) {
+        const int64_t swizzle = design_.tensor_copies ? filter % 8 : 0;
+        const int64_t piece = (c % kStep / kPiece) ^ swizzle;
+        for (int tap = 0; tap < taps; ++tap) {
+          const int64_t step = tile * shape_.steps + tap * channel_steps + c / kStep;
+          const int64_t row = step * design_.block_filters + filter;
+          put_operand(target, (row * kPieces + piece) * kPiece + c % kPiece, *weight++, true);
+        }
+      }
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+  }
+
+  Conv2dProblem problem_;
+  RungDesign design_;
+  decltype(&cuTensorMapEncodeIm2col) encode_ = encode_im2col_map();
+  RungShape shape_{};
+  RungOperands operands_{};  // x: the tensor that `map` describes
+  std::shared_ptr<float> filters_, bias_;
+};
+
+using RungBackend = LadderBackend<RungConv>;
+
+}  // namespace tensor_core_ladder
+}  // namespace lenslet
