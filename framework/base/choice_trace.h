@@ -14,8 +14,8 @@ bool traces_choices();
 /// lines.
 void print_choice(const char* kind, const std::string& choice) noexcept;
 
-/// Prints a choice where traces_choices() holds. `kind` is what is chosen: device, plan, backend, library, algorithm,
-/// threads.
+/// Prints a choice where traces_choices() holds. `kind` is what is chosen: device, plan, backend, tensor, library,
+/// algorithm, threads.
 template <typename... Parts>
 void trace_choice(const char* kind, const Parts&... parts) {
   if (traces_choices()) print_choice(kind, concat(parts...));

@@ -174,7 +174,7 @@ void Executable::build(const BuildOptions& options) {
                " out, on ", plan_.device, " (", plan_.device_name, ")",
                slices() == 1 ? "" : concat(", ", slice_samples_, " samples at a time"));
   const std::vector<OperatorRequest> requests = choose_steps(options);
-  shape_outputs();
+  shape_outputs(requests);
   const MemoryLayout memory =
       place_activations(options.keep_activations, options.mapped_io || options.caller_ends);
   plan_.activation_bytes = memory.total_bytes;
@@ -187,10 +187,11 @@ void Executable::build(const BuildOptions& options) {
 }
 
 // The views of the nodes' outputs, still without data.
-void Executable::shape_outputs() {
+void Executable::shape_outputs(const std::vector<OperatorRequest>& requests) {
   for (const Shape& shape : shapes_) node_outputs_.push_back({nullptr, shape, device_});
   node_outputs_.front().type = plan_.input;
-  node_outputs_.back().type = plan_.output;
+  for (size_t i = 0; i < steps_.size(); ++i)
+    node_outputs_[static_cast<size_t>(buffer_of_[steps_[i].node])].type = requests[i].output_type;
   input_ = node_outputs_.front();
   output_ = node_outputs_.back();
   input_.shape = pass_shapes_.front();

@@ -1,8 +1,13 @@
 // Executable: a graph built for one device, one batch size and one choice of backends; it can run many times.
 //
 // Building infers shapes, chooses a backend for each layer, fuses layers into the one before if its backend offers
-// that, places activation buffers by lifetime, allocates one workspace and prepares the weights. Afterwards run() only
-// enqueues. On the CPU it computes a large batch in slices (framework/execution/slices.h).
+// that, chooses the element type of each tensor between layers, places activation buffers by lifetime, allocates one
+// workspace and prepares the weights. Afterwards run() only enqueues. On the CPU it computes a large batch in slices
+// (framework/execution/slices.h).
+//
+// A tensor between layers is fp16 if every layer that reads it multiplies in fp16, and so would round it when reading,
+// and the backends of all of them and of the layer that writes it support that and suit it; else it is fp32. The value
+// is rounded once in either case, to nearest, so that results are the same bit for bit.
 #pragma once
 
 #include <memory>
@@ -40,7 +45,7 @@ struct BuildOptions {
   /// Only run(input, output) is called: no memory is taken for input and output. Refused with mapped_io.
   bool caller_ends = false;
   bool fuse = true;  // fuse layers into their producer if it supports that, except those named in `backends`
-  bool keep_activations = false;  // every node has its own buffer, for activation()
+  bool keep_activations = false;  // every node has its own buffer of fp32, for activation()
   /// The second pass is captured, later ones replay it with one launch. Refused on the CPU, and with
   /// LENSLET_CHECK_LAYERS=1. A capture that fails throws once; later passes then run step by step.
   bool cuda_graph = false;
@@ -165,8 +170,11 @@ class Executable {
   void finish_step(Step& step, size_t workspace_limit);
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
+  void choose_types(std::vector<OperatorRequest>& requests, const BuildOptions& options);
+  Support store_fp16(size_t writer, bool planned, std::vector<OperatorRequest>& requests) const;
+  std::vector<size_t> readers_of(const Step& step) const;
   OperatorRequest of_pass(OperatorRequest request, size_t first, size_t last) const;
-  void shape_outputs();
+  void shape_outputs(const std::vector<OperatorRequest>& requests);
   MemoryLayout place_activations(bool keep_all, bool ends_elsewhere);
   void prepare_steps(const std::vector<OperatorRequest>& requests, size_t workspace_limit);
   void book_memory(const MemoryLayout& memory, const BuildOptions& options);

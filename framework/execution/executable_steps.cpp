@@ -2,6 +2,7 @@
 // before it stores its output.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
@@ -134,6 +135,70 @@ void Executable::fuse_readers(Step& step, OperatorRequest& request, const BuildO
   }
 }
 
+// The steps that read what a step writes.
+std::vector<size_t> Executable::readers_of(const Step& step) const {
+  std::vector<size_t> readers;
+  for (const int node : running_.consumers(buffer_of_[step.node]))
+    readers.push_back(static_cast<size_t>(step_of_[static_cast<size_t>(node)]));
+  return readers;
+}
+
+// Lets a step write fp16, and the steps that read its output read that, if their backends support it and, unless it is
+// planned, suit it; else changes nothing.
+Support Executable::store_fp16(size_t writer, bool planned, std::vector<OperatorRequest>& requests) const {
+  const auto supports = [&](size_t index, const OperatorRequest& request) {
+    const Step& step = steps_[index];
+    const Support support = step.layer->supports(*step.entry, request);
+    if (!support) return Support::no(concat(step.name, ": ", support.reason()));
+    if (!planned && !step.layer->suits(*step.entry, request))
+      return Support::no(concat(step.name, ": ", step.backend, " suits fp32 better"));
+    return support;
+  };
+  const std::vector<size_t> readers = readers_of(steps_[writer]);
+  if (readers.empty()) return Support::no("it is the output of the network");
+  OperatorRequest writes = requests[writer];
+  writes.output_type = ElementType::kFp16;
+  Support support = supports(writer, writes);
+  for (size_t i = 0; i < readers.size() && support; ++i) {
+    OperatorRequest reads = requests[readers[i]];
+    reads.input_type = ElementType::kFp16;
+    // A request has one type for all inputs.
+    support = reads.inputs.size() == 1 ? supports(readers[i], reads)
+                                       : Support::no(concat(steps_[readers[i]].name, " has several inputs"));
+  }
+  if (!support) return support;
+  requests[writer].output_type = ElementType::kFp16;
+  for (const size_t reader : readers) requests[reader].input_type = ElementType::kFp16;
+  return support;
+}
+
+// The types of the tensors between steps: those of the plan, else as the head of executable.h states. They are chosen
+// from the input on: what a step reads is known before what it writes.
+void Executable::choose_types(std::vector<OperatorRequest>& requests, const BuildOptions& options) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const std::vector<size_t> readers = readers_of(step);
+    const bool rounded =
+        !readers.empty() && std::all_of(readers.begin(), readers.end(), [this](size_t reader) {
+          return steps_[reader].math == MathMode::kFp16;
+        });
+    const std::optional<ElementType> planned =
+        options.plan ? options.plan->find(step.name)->output : std::nullopt;
+    Support support = Support::no("");
+    if (!options.keep_activations && (planned ? *planned == ElementType::kFp16 : rounded)) {
+      support = store_fp16(i, planned.has_value(), requests);
+      if (planned && !support)
+        throw DataError(concat(options.plan->origin, ": the plan stores the output of ", step.name,
+                               " as fp16, which is unsupported: ", support.reason()));
+      trace_choice("tensor", step.nodes(), ": ",
+                   support ? "fp16, as its readers round it" : "fp32: " + support.reason());
+    }
+    const auto entry = std::find_if(plan_.layers.begin(), plan_.layers.end(),
+                                    [&](const PlanLayer& layer) { return layer.name == step.name; });
+    entry->output = support ? ElementType::kFp16 : ElementType::kFp32;
+  }
+}
+
 // The request for the whole batch, of a step from node `first` to node `last`.
 OperatorRequest Executable::of_pass(OperatorRequest request, size_t first, size_t last) const {
   if (slices() == 1) return request;
@@ -179,11 +244,16 @@ std::vector<OperatorRequest> Executable::choose_steps(const BuildOptions& option
                : requested_[i] ? "requested"
                                : kFirst,
                options.math);
-    step.work = layer.work_of(of_pass(request, i, static_cast<size_t>(buffer_of_[i])));
-    step.work.working_set = layer.work_of(request).bytes;
     step.determinism = layer.determinism(*step.entry, request);
     requests.push_back(std::move(request));
     steps_.push_back(std::move(step));
+  }
+  choose_types(requests, options);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const auto last = static_cast<size_t>(buffer_of_[step.node]);
+    step.work = step.layer->work_of(of_pass(requests[i], step.node, last));
+    step.work.working_set = step.layer->work_of(requests[i]).bytes;
   }
   return requests;
 }

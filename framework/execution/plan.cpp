@@ -100,6 +100,8 @@ std::string Plan::to_json() const {
                           {"math", to_string(layer.math)}};
     if (!layer.choice.empty()) entry["choice"] = layer.choice;
     if (!layer.fused_into.empty()) entry["fused_into"] = layer.fused_into;
+    if (layer.output.value_or(ElementType::kFp32) != ElementType::kFp32)
+      entry["output"] = to_string(*layer.output);
     root["layers"].push_back(std::move(entry));
   }
   return root.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n";
@@ -152,6 +154,7 @@ Plan Plan::from_json(const std::string& text, const std::string& origin,
     }
     if (entry.contains("choice")) layer.choice = reader.text("choice");
     if (entry.contains("fused_into")) layer.fused_into = reader.text("fused_into");
+    layer.output = reader.element("output", {ElementType::kFp32, ElementType::kFp16});
     if (plan.find(layer.name))
       throw DataError(concat(origin, ": layer ", printable_excerpt(layer.name), " is listed twice"));
     plan.layers.push_back(std::move(layer));

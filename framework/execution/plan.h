@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PlanLayer {
   MathMode math = MathMode::kFp32;  // of the backend's products
   std::string choice;  // what the backend chose by timing (Operator::choice); empty if there was no choice
   std::string fused_into;  // the layer that computes this node, if backend is "fused"
+  // Type of the tensor that the operator of this layer writes between layers; empty: the executable chooses it.
+  std::optional<ElementType> output = {};
 };
 
 /// The choices for a graph: backend, math mode, fusion and algorithm of each layer. Saved as JSON and replayed.

@@ -38,11 +38,11 @@ Support Layer::do_supports(const BackendEntry& backend, const OperatorRequest& r
 
 Support Layer::supports(const BackendEntry& backend, const OperatorRequest& request) const {
   if (!converts_ends() && request.math == MathMode::kInt8) return int8_refusal();
-  if (!converts_ends() &&
-      (request.input_type != ElementType::kFp32 || request.output_type != ElementType::kFp32)) {
-    return Support::no(concat("reads and writes fp32, not ", to_string(request.input_type), " in and ",
-                              to_string(request.output_type), " out; use the whole-network plan"));
-  }
+  const auto reads_and_writes = [this](ElementType type) {
+    return type == ElementType::kFp32 || (type == ElementType::kFp16 && stores_fp16());
+  };
+  if (!converts_ends() && !(reads_and_writes(request.input_type) && reads_and_writes(request.output_type)))
+    return refuse_ends(request.input_type, request.output_type, "; use the whole-network plan");
   try {
     return do_supports(backend, request);
   } catch (const Error& error) {
@@ -119,6 +119,11 @@ std::string Layer::preferred(const OperatorRequest& request) const {
 std::unique_ptr<Operator> Layer::prepare(const std::string& backend, const OperatorRequest& request,
                                          Stream& stream) const {
   return prepare(backend_named(backend, request.device.kind), request, stream);
+}
+
+Support refuse_ends(ElementType input, ElementType output, const char* remedy) {
+  return Support::no(
+      concat("reads and writes fp32, not ", to_string(input), " in and ", to_string(output), " out", remedy));
 }
 
 OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Device device, MathMode math,

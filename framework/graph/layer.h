@@ -53,8 +53,10 @@ struct OperatorRequest {
   std::string choice;                 // an Operator::choice() to replay; empty: the backend chooses
   // Layers computed before the output is stored, in order, each the only reader of the one before. Borrowed.
   std::vector<const Layer*> fused = {};
-  ElementType input_type = ElementType::kFp32;   // of every input; another one only at the graph's input
-  ElementType output_type = ElementType::kFp32;  // another one only at the graph's output
+  // The types of every input and of the output. Between layers fp32 or, in memory aligned to Buffer::kAlignment, fp16;
+  // other types only at the graph's input and output.
+  ElementType input_type = ElementType::kFp32;
+  ElementType output_type = ElementType::kFp32;
 
   /// Samples: the first dimension of the first input.
   int64_t batch() const { return inputs.at(0)[0]; }
@@ -107,7 +109,8 @@ class Layer {
   virtual Work work(const std::vector<Shape>& inputs) const = 0;
   /// The backends for that kind of device, in rank order.
   virtual std::vector<const BackendEntry*> backend_entries(DeviceKind kind) const = 0;
-  /// Whether its backends may read pixels and write other types; if not, they read and write fp32 only.
+  /// Whether its backends may read pixels and write other types; if not, they read and write fp32 only, or fp16 where
+  /// the layer allows it.
   virtual bool converts_ends() const { return false; }
   /// The types that its backends may write.
   virtual std::vector<ElementType> output_types() const { return {ElementType::kFp32}; }
@@ -123,8 +126,8 @@ class Layer {
   Determinism determinism(const BackendEntry& backend, const OperatorRequest& request) const {
     return do_determinism(backend, request);
   }
-  /// Whether `auto` should take that backend for a supported request, and not a later one, a more exact math mode or
-  /// fewer fused layers.
+  /// Whether `auto` should take that backend for a supported request, and not a later one, a more exact math mode,
+  /// fewer fused layers or tensors of fp32.
   bool suits(const BackendEntry& backend, const OperatorRequest& request) const {
     return do_suits(backend, request);
   }
@@ -166,8 +169,13 @@ class Layer {
   /// prepare(), for a supported request.
   virtual std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                                   Stream& stream) const = 0;
+  /// Whether a backend of it may read and write fp16 between layers; do_supports() then refuses it where none does.
+  virtual bool stores_fp16() const { return false; }
   const BackendEntry& backend_named(const std::string& name, DeviceKind kind) const;
 };
+
+/// No: "reads and writes fp32, not fp16 in and fp32 out", and the remedy.
+Support refuse_ends(ElementType input, ElementType output, const char* remedy = ": leave them fp32");
 
 /// The request for that layer alone, which computes in fp32 unless the math mode affects it.
 OperatorRequest request_for(const Layer& layer, std::vector<Shape> inputs, Device device, MathMode math,

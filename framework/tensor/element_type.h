@@ -7,9 +7,9 @@
 
 namespace lenslet {
 
-/// The type of an element: its name and its size. Activations between layers are fp32; only the input and output of a
-/// whole model may have another type: one of those below, or one that the model defines. A convolution backend may also
-/// take tensors of fp16 or bf16 (ConvBackend::takes).
+/// The type of an element: its name and its size. The input and output of a whole model may have any type: one of those
+/// below, or one that the model defines. Tensors between layers are fp32, or fp16 where all layers that read one
+/// multiply in fp16 (Executable). A convolution backend may also take tensors of fp16 or bf16 (ConvBackend::takes).
 class ElementType {
  public:
   static const ElementType kFp32;   // a number

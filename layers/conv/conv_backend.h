@@ -31,14 +31,16 @@ struct ConvPrepare {
   std::string choice = {};            // a ConvKernel::choice() to replay; empty: the backend chooses
   // Store only the maxima over these windows; only if fuses_max_pool() returns yes.
   std::optional<Pool2dWindow> max_pool = {};
+  ConvEnds ends = {};  // of a problem of fp32; others than fp32 only if takes_ends() returns yes
 };
 
 /// Pointers of one run, on the backend's device. x and y do not overlap. On a GPU they are aligned to
 /// Buffer::kAlignment. On the CPU they may be a caller's memory, aligned for a float and readable only to the last
 /// element.
 struct ConvArgs {
-  const float* x = nullptr;  // [N, C, H, W] or [N, H, W, C], by the layout; elements of the problem's type
-  // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written.
+  // [N, C, H, W] or [N, H, W, C], by the layout; elements of the problem's type, or of ConvPrepare::ends.
+  const float* x = nullptr;
+  // [N, K, P, Q], or [N, P, Q, K]; with max_pool P and Q count its windows. Every element is written. Type as of x.
   float* y = nullptr;
 };
 
@@ -97,6 +99,12 @@ class ConvBackend {
   virtual bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& /*window*/) const {
     return true;
   }
+  /// Whether it reads and writes `ends`: yes, or no with the reason. For a supported problem, math mode and window; as
+  /// cheap as supports().
+  Support takes_ends(const Conv2dProblem& problem, MathMode math, const ConvEnds& ends,
+                     const std::optional<Pool2dWindow>& max_pool) const {
+    return ends.fp32() ? Support::yes() : do_takes_ends(problem, math, ends, max_pool);
+  }
   /// Whether it can apply the rectifier, which is not none(), before it stores. By default ReLU alone.
   virtual bool fuses_rectifier(const Rectifier& rectifier) const { return rectifier.relu(); }
   /// Yes for none and for a rectifier that it fuses; else no with the reason.
@@ -124,6 +132,7 @@ class ConvBackend {
     if (support) support = rectifier_support(request.rectifier);
     if (support && request.max_pool)
       support = fuses_max_pool(request.problem, request.math, *request.max_pool);
+    if (support) support = takes_ends(request.problem, request.math, request.ends, request.max_pool);
     if (!support) throw UnavailableError(support.reason());
     std::unique_ptr<ConvKernel> kernel = make_kernel(request);
     const size_t needed = kernel->workspace_bytes(), limit = request.workspace_limit;
@@ -149,6 +158,11 @@ class ConvBackend {
   virtual Support do_supports(const Conv2dProblem& problem, MathMode math) const = 0;
   /// prepare(), for a request that supports() and the fusions allow.
   virtual std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const = 0;
+  /// takes_ends(), where one of the ends is not fp32. By default no.
+  virtual Support do_takes_ends(const Conv2dProblem& /*problem*/, MathMode /*math*/, const ConvEnds& ends,
+                                const std::optional<Pool2dWindow>& /*max_pool*/) const {
+    return refuse_ends(ends.x, ends.y);
+  }
 };
 
 namespace conv_backends {

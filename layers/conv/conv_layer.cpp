@@ -3,6 +3,7 @@
 #include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
 #include "layers/conv/prepare_services.h"
+#include "layers/fp16_ends.h"
 #include "layers/fusion/fusion.h"
 
 namespace lenslet {
@@ -85,6 +86,9 @@ Support Conv2dLayer::do_supports(const BackendEntry& backend, const OperatorRequ
     const Support pooled = opened.fuses_max_pool(problem, request.math, *fusion.max_pool);
     if (!pooled) return Support::no(concat("backend ", backend.name(), ": ", pooled.reason()));
   }
+  const ConvEnds ends{request.input_type, request.output_type};
+  if (const Support taken = opened.takes_ends(problem, request.math, ends, fusion.max_pool); !taken)
+    return Support::no(concat("backend ", backend.name(), ": ", taken.reason()));
   // A library's workspace is known only after it chose within the limit; that of this project's backends is known
   // before.
   if (backend.kind() == BackendEntry::Kind::kBuiltIn && request.workspace_limit != SIZE_MAX) {
@@ -95,6 +99,7 @@ Support Conv2dLayer::do_supports(const BackendEntry& backend, const OperatorRequ
 }
 
 bool Conv2dLayer::do_suits(const BackendEntry& backend, const OperatorRequest& request) const {
+  if (has_fp16_ends(request)) return suits_fp16_ends(request);
   const ConvBackend& opened = static_cast<const ConvBackendEntry&>(backend).open();
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   if (request.fused.empty()) return opened.suits(problem, request.math);
@@ -112,9 +117,17 @@ std::unique_ptr<Operator> Conv2dLayer::make_operator(const BackendEntry& backend
   const Fusion fusion = read_fusion(request.fused);
   const Conv2dProblem problem = problem_for(request.inputs.at(0));
   DevicePrepareServices services(stream);
-  const ConvPrepare prepare{
-      problem,  request.math, weights_.data(), bias_.data(),   fusion.rectifier, request.workspace_limit,
-      services, stream,       request.choice,  fusion.max_pool};
+  const ConvPrepare prepare{problem,
+                            request.math,
+                            weights_.data(),
+                            bias_.data(),
+                            fusion.rectifier,
+                            request.workspace_limit,
+                            services,
+                            stream,
+                            request.choice,
+                            fusion.max_pool,
+                            {request.input_type, request.output_type}};
   return static_cast<const ConvBackendEntry&>(backend).open().prepare(prepare);
 }
 

@@ -33,6 +33,7 @@ class Conv2dLayer : public Layer {
   Determinism do_determinism(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override;
+  bool stores_fp16() const override { return true; }
 
   Conv2dProblem geometry_;
   Tensor weights_, bias_;

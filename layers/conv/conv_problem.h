@@ -83,6 +83,14 @@ struct Conv2dProblem {
   friend bool operator==(const Conv2dProblem& a, const Conv2dProblem& b) noexcept;  // ignores the name
 };
 
+/// The types of x and y in memory where they may differ from the problem's, which is fp32: a graph may store a tensor
+/// between two layers as fp16.
+struct ConvEnds {
+  ElementType x = ElementType::kFp32, y = ElementType::kFp32;
+  /// Whether both are fp32.
+  bool fp32() const noexcept { return x == ElementType::kFp32 && y == ElementType::kFp32; }
+};
+
 /// The mode at whose rate tensor cores multiply the problem's operands: fp16 and bf16 tensors are multiplied as they
 /// are, at one rate.
 inline MathMode rate_of(ElementType type, MathMode math) {

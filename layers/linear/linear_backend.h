@@ -16,6 +16,8 @@ struct LinearProblem {
   const float* bias = nullptr;                 // [outputs] or null
   bool relu = false;                           // apply max(x, 0) before storing
   MathMode math = MathMode::kFp32;             ///< Arithmetic of the products.
+  /// The types of x and y in memory: fp32, or fp16 in memory that is aligned to Buffer::kAlignment.
+  ElementType input_type = ElementType::kFp32, output_type = ElementType::kFp32;
 };
 
 /// One way to compute linear layers: which problems it supports, and its prepared operators. One object serves all
@@ -23,8 +25,14 @@ struct LinearProblem {
 class LinearBackend {
  public:
   virtual ~LinearBackend() = default;
-  /// Yes, or no with the reason. Checks only sizes and math mode; works without a device.
+  /// Yes, or no with the reason, for x and y of fp32. Checks only sizes and math mode; works without a device.
   virtual Support supports(const LinearProblem& problem) const = 0;
+  /// supports(), with the types of the problem.
+  Support computes(const LinearProblem& problem) const {
+    const bool fp32 = problem.input_type == ElementType::kFp32 && problem.output_type == ElementType::kFp32;
+    const Support support = supports(problem);
+    return support && !fp32 ? do_takes_ends(problem) : support;
+  }
   /// Whether `auto` takes it for a supported problem, before backends of later rows.
   virtual bool suits(const LinearProblem& /*problem*/) const { return true; }
   /// Bytes of workspace that every prepared operator needs.
@@ -34,13 +42,18 @@ class LinearBackend {
   /// Packs and uploads the weights. Throws UnavailableError with the reason if the problem is not supported or a
   /// library is missing, MemoryError.
   std::unique_ptr<Operator> prepare(const LinearProblem& problem, Stream& stream) const {
-    if (const Support support = supports(problem); !support) throw UnavailableError(support.reason());
+    if (const Support support = computes(problem); !support) throw UnavailableError(support.reason());
     return make_operator(problem, stream);
   }
 
  private:
   /// prepare(), for a supported problem.
   virtual std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const = 0;
+  /// Whether it reads and writes the problem's types, of which one is not fp32: yes, or no with the reason. For a
+  /// problem that it supports in fp32. By default no.
+  virtual Support do_takes_ends(const LinearProblem& problem) const {
+    return refuse_ends(problem.input_type, problem.output_type);
+  }
 };
 
 /// Yes for up to `max_outputs`, the limit of a kernel's grid; else no.

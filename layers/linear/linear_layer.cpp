@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/base/error.h"
+#include "layers/fp16_ends.h"
 #include "layers/fusion/fusion.h"
 
 namespace lenslet {
@@ -73,6 +74,8 @@ LinearProblem LinearLayer::problem_for(const OperatorRequest& request) const {
   problem.bias = bias_.data();
   problem.relu = read_fusion(request.fused).rectifier.relu();
   problem.math = request.math;
+  problem.input_type = request.input_type;
+  problem.output_type = request.output_type;
   return problem;
 }
 
@@ -90,13 +93,14 @@ Support LinearLayer::do_supports(const BackendEntry& backend, const OperatorRequ
   if (problem.batch > kMaxSize)
     return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch));
   const LinearBackend& opened = open(backend);
-  const Support support = opened.supports(problem);
+  const Support support = opened.computes(problem);
   if (!support) return support;
   return workspace_fits(concat("linear's ", backend.name()), opened.workspace_bytes(),
                         request.workspace_limit);
 }
 
 bool LinearLayer::do_suits(const BackendEntry& backend, const OperatorRequest& request) const {
+  if (has_fp16_ends(request)) return suits_fp16_ends(request);
   return open(backend).suits(problem_for(request));
 }
 

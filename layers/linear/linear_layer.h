@@ -1,7 +1,7 @@
 // Linear (fully connected): y[v, o] = b[o] + sum over i of w[o, i] * x[v, i] for every vector v of I values.
 //
 // A vector is a sample: x [N, ...], flattened in storage order (C, H, W), y [N, O]; or each row of the last dimension:
-// x [N, ..., I], y [N, ..., O]. w [O, I], b [O]; all fp32.
+// x [N, ..., I], y [N, ..., O]. w [O, I], b [O]; all fp32, x and y between layers perhaps fp16.
 #pragma once
 
 #include "framework/graph/layer.h"
@@ -38,6 +38,7 @@ class LinearLayer : public Layer {
   Determinism do_determinism(const BackendEntry& backend, const OperatorRequest& request) const override;
   std::unique_ptr<Operator> make_operator(const BackendEntry& backend, const OperatorRequest& request,
                                           Stream& stream) const override;
+  bool stores_fp16() const override { return true; }
   LinearProblem problem_for(const OperatorRequest& request) const;
 
   Tensor weights_, bias_;

@@ -83,8 +83,9 @@ std::vector<float> nhwc_to_nchw(const std::vector<float>& values, const Shape& s
 }
 
 ConvJudge::ConvJudge(const Conv2dProblem& problem, Fill fill, uint64_t seed, int64_t max_reference_macs,
-                     const std::optional<Pool2dWindow>& max_pool)
+                     const std::optional<Pool2dWindow>& max_pool, const ConvEnds& ends)
     : problem_(problem),
+      ends_(problem.type == ElementType::kFp32 ? ends : ConvEnds{problem.type, problem.type}),
       fill_(fill),
       max_reference_macs_(max_reference_macs),
       window_(reference_window(max_pool.value_or(Pool2dWindow::square(1, 1)))) {
@@ -162,7 +163,7 @@ ConvCase ConvJudge::answers_to(std::vector<float> x, uint64_t seed) const {
   ConvCase data;
   data.fill = fill_;
   data.x = std::move(x);
-  round_to(problem_.type, data.x);
+  round_to(ends_.x, data.x);
   data.image_maximum.resize(images);
   parallel_for(static_cast<int64_t>(images), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
@@ -212,11 +213,11 @@ reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector
     double expected = reference::rectified(sample.term.value + offset, after.slope, after.ceiling);
     double bound = exact ? 0 : factor * (magnitude + std::fabs(offset));
     if (exact) {  // an integer below 2^24
-      expected = rounded_to(problem_.type, static_cast<float>(expected));
+      expected = rounded_to(ends_.y, static_cast<float>(expected));
     } else {
       // A rounding of the result, or of a sum on the way to it, whose size the magnitude limits.
       const double largest = accuracy.storings > 1 ? magnitude + std::fabs(offset) : std::fabs(expected);
-      const StoringError storing = storing_error(problem_.type);
+      const StoringError storing = storing_error(ends_.y);
       bound += accuracy.storings * (storing.relative * (largest + bound) + storing.absolute);
     }
     comparison.add(sample.index, y[static_cast<size_t>(sample.index)], expected, bound);

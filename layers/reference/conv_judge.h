@@ -28,7 +28,7 @@ struct ConvCase {
     reference::Term term;  // for a pooled output: the largest value and the largest magnitude in its window
   };
   reference::Fill fill = reference::Fill::kRandom;  // the kind of data
-  std::vector<float> x;                             // in the problem's layout, each exact in its type
+  std::vector<float> x;                             // in the problem's layout, each exact in the type of x
   std::vector<double> image_maximum;                // [N], max|x[n]|
   std::vector<Sample> samples;                      // the judged outputs
 };
@@ -43,10 +43,11 @@ class ConvJudge {
  public:
   /// A problem with more than `max_reference_macs` multiply-adds is judged at as many outputs as that number allows,
   /// spread by choose_outputs.h. With a window the outputs are the maxima over it. Bias and rectifiers are monotonic:
-  /// they may be applied to the maximum, and the error of a maximum is at most that of its arguments.
+  /// they may be applied to the maximum, and the error of a maximum is at most that of its arguments. `ends`: of a
+  /// problem of fp32, the types of x and y; those of other problems are the problem's.
   /// Throws UsageError for an impossible problem.
   ConvJudge(const Conv2dProblem& problem, reference::Fill fill, uint64_t seed, int64_t max_reference_macs,
-            const std::optional<Pool2dWindow>& max_pool = {});
+            const std::optional<Pool2dWindow>& max_pool = {}, const ConvEnds& ends = {});
 
   /// [K, C/G, R, S], each value exact in the problem's type.
   const std::vector<float>& weights() const noexcept { return weights_; }
@@ -76,6 +77,7 @@ class ConvJudge {
   reference::Term term_at(const float* x, const reference::OutputPlace& y) const;
 
   Conv2dProblem problem_;
+  ConvEnds ends_;
   reference::Fill fill_;
   int64_t max_reference_macs_;
   reference::PoolWindow window_;                                       // a single output without pooling

@@ -17,10 +17,13 @@ using reference::Fill;
 constexpr float kSlope = 0.25f, kCeiling = 0.5f;
 
 std::string where(const Conv2dProblem& problem, Fill fill, bool bias, const Rectifier& after,
-                  const std::optional<Pool2dWindow>& pool) {
+                  const ConvVerifyOptions& options) {
+  const std::optional<Pool2dWindow>& pool = options.max_pool;
+  const ConvEnds& ends = options.ends;
   std::string text =
       concat(problem.to_string(), problem.layout == TensorLayout::kNhwc ? ", NHWC, " : ", ",
-             problem.type == ElementType::kFp32 ? "" : concat(problem.type.name(), ", "), to_string(fill),
+             problem.type == ElementType::kFp32 ? "" : concat(problem.type.name(), ", "),
+             ends.fp32() ? "" : concat(ends.x.name(), " in, ", ends.y.name(), " out, "), to_string(fill),
              bias ? ", bias" : "", after.none() ? "" : concat(", ", after.to_string()));
   if (pool) {
     text += concat(", max pool ", pool->r, "x", pool->s, " stride ", pool->stride_h, "x", pool->stride_w,
@@ -35,7 +38,7 @@ ConvVerifier::ConvVerifier(const Conv2dProblem& problem, const ConvVerifyOptions
     : problem_(problem), options_(options) {
   for (Fill fill : {Fill::kIntegers, Fill::kRandom, Fill::kOneHot}) {
     const uint64_t seed = options.seed * 1000 + static_cast<uint64_t>(fill) * 10;
-    ConvJudge judge(problem, fill, seed, options.max_reference_macs, options.max_pool);
+    ConvJudge judge(problem, fill, seed, options.max_reference_macs, options.max_pool, options.ends);
     ConvCase data = judge.make_case(seed);
     fills_.push_back({std::move(judge), std::move(data)});
   }
@@ -56,6 +59,8 @@ VerifyResult ConvVerifier::verify(const ConvBackend& backend, MathMode math, Str
     const Support pooled = backend.fuses_max_pool(problem_, math, *options_.max_pool);
     if (!pooled) throw UnavailableError(pooled.reason());
   }
+  if (const Support taken = backend.takes_ends(problem_, math, options_.ends, options_.max_pool); !taken)
+    throw UnavailableError(taken.reason());
   std::vector<Epilogue> epilogues = {{false, false}};
   if (options_.bias_and_relu) {
     epilogues.push_back({true, false});
@@ -89,8 +94,7 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
                                 VerifyResult& result) const {
   const ConvCase& data = fill.data;
   const auto fail = [&](const std::string& what) {
-    result.reason =
-        concat(where(problem_, data.fill, epilogue.bias, epilogue.after, options_.max_pool), ": ", what);
+    result.reason = concat(where(problem_, data.fill, epilogue.bias, epilogue.after, options_), ": ", what);
   };
   if (const std::string error = fill.judge.size_error(); !error.empty()) return fail(error);
   DevicePrepareServices services(stream, options_.timing);
@@ -100,7 +104,7 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
     std::vector<float> weights = fill.judge.weights(), bias = fill.judge.bias();
     kernel = backend.prepare({problem_, math, weights.data(), epilogue.bias ? bias.data() : nullptr,
                               epilogue.after, options_.workspace_limit, services, stream, choice,
-                              options_.max_pool});
+                              options_.max_pool, options_.ends});
     choice = kernel->choice();
     stream.synchronise();
     std::fill(weights.begin(), weights.end(), NAN);
@@ -109,11 +113,13 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
   result.detail = kernel->detail();
 
   reference::GuardedOperands operands;
-  const std::vector<float> x =
-      stored_floats(problem_.type, data.x.data(), static_cast<int64_t>(data.x.size()));
-  operands.inputs = {{x.data(), problem_.bytes_of_tensor(problem_.input_shape())}};
-  operands.output_bytes = bytes_of(problem_.type, fill.judge.outputs());
-  operands.output_type = problem_.type;
+  const bool fp32 = problem_.type == ElementType::kFp32;
+  const ConvEnds ends = fp32 ? options_.ends : ConvEnds{problem_.type, problem_.type};
+  const auto count = static_cast<int64_t>(data.x.size());
+  const std::vector<float> x = stored_floats(ends.x, data.x.data(), count);
+  operands.inputs = {{x.data(), bytes_of(ends.x, count)}};
+  operands.output_bytes = bytes_of(ends.y, fill.judge.outputs());
+  operands.output_type = ends.y;
   operands.workspace_bytes = kernel->workspace_bytes();
   const reference::GuardedRun run =
       run_guarded(stream, operands, [&](const reference::GuardedPlaces& places) {
@@ -122,7 +128,7 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
       });
   if (!run.fault.empty()) return fail(run.fault);
   std::vector<float> y(static_cast<size_t>(fill.judge.outputs()));
-  load_floats(problem_.type, run.output.data(), fill.judge.outputs(), y.data());
+  load_floats(ends.y, run.output.data(), fill.judge.outputs(), y.data());
   // Every element, sampled or not, must be a number.
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));

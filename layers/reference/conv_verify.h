@@ -28,6 +28,8 @@ struct ConvVerifyOptions {
   bool bias_and_relu = true;  // verify also with a bias, and with each rectifier that the backend fuses
   /// Verifies the convolution with this max pooling fused. The backend must support it.
   std::optional<Pool2dWindow> max_pool = {};
+  ConvEnds ends =
+      {};  // of a problem of fp32: verifies with x and y of these types. The backend must support it.
 };
 
 /// The data and reference of one problem, for any number of backends.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/tensor/roundoff.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/activation/activation_layer.h"
 #include "layers/conv/conv_accuracy.h"
 #include "layers/linear/linear_layer.h"
@@ -59,28 +60,47 @@ OperatorRequest LayerCase::request(Device device, MathMode math, const FusedRect
 
 void LayerCase::verify(Operator& op, const OperatorRequest& request, const FusedRectifier& after,
                        Stream& stream, int64_t shift, VerifyResult& result) const {
-  std::vector<ConstTensorView> views = {{nullptr, input, request.device}};
-  std::vector<const void*> values = {x.data()};
+  const bool reads_fp16 = request.input_type == ElementType::kFp16;
+  std::vector<float> rounded = x;
+  round_to(request.input_type, rounded);
+  const std::vector<float> stored =
+      stored_floats(request.input_type, rounded.data(), static_cast<int64_t>(rounded.size()));
+  std::vector<ConstTensorView> views = {{nullptr, input, request.device, request.input_type}};
+  std::vector<const void*> values = {stored.data()};
   for (const OwnedInput& other : others) {
     views.push_back({nullptr, other.shape, request.device});
     values.push_back(other.values.data());
   }
-  const GuardedRun run =
-      run_guarded(stream, op, views, values, {nullptr, request.output, request.device}, shift);
-  if (!expected_) expected_ = judge(x.data());
+  const GuardedRun run = run_guarded(stream, op, views, values,
+                                     {nullptr, request.output, request.device, request.output_type}, shift);
+  std::optional<Result>& expected = reads_fp16 ? expected_of_fp16_ : expected_;
+  if (!expected) expected = judge(rounded.data());
+  std::vector<float> y = run.output;
+  if (request.output_type == ElementType::kFp16) {
+    y.resize(static_cast<size_t>(request.output.num_elements()));
+    load_floats(request.output_type, run.output.data(), request.output.num_elements(), y.data());
+  }
+  const StoringError storing = storing_error(request.output_type);
   Comparison comparison;
-  for (size_t i = 0; i < expected_->values.size() && i < run.output.size(); ++i) {
-    const double value = expected_->values[i];
-    comparison.add(static_cast<int64_t>(i), run.output[i], rectified(value, after.slope, after.ceiling),
-                   factor(request.math) * expected_->magnitudes[i] + floor);
+  for (size_t i = 0; i < expected->values.size() && i < y.size(); ++i) {
+    double value = rectified(expected->values[i], after.slope, after.ceiling);
+    double bound = factor(request.math) * expected->magnitudes[i] + floor;
+    if (bound == 0) {  // exact, and so the nearest number of the type
+      value = rounded_to(request.output_type, static_cast<float>(value));
+    } else {
+      bound += storing.relative * (std::fabs(value) + bound) + storing.absolute;
+    }
+    comparison.add(static_cast<int64_t>(i), y[i], value, bound);
   }
   result.add(comparison);
   std::string wrong = run.fault;
-  if (wrong.empty() && run.output.size() != expected_->values.size())
-    wrong = concat("wrote ", run.output.size(), " values, the reference has ", expected_->values.size());
+  if (wrong.empty() && y.size() != expected->values.size())
+    wrong = concat("wrote ", y.size(), " values, the reference has ", expected->values.size());
   if (wrong.empty()) wrong = comparison.reason();
   if (!wrong.empty())
-    result.reason = concat(data, after.layer ? concat(", ", after.layer->describe()) : "", ": ", wrong);
+    result.reason =
+        concat(data, after.layer ? concat(", ", after.layer->describe()) : "", reads_fp16 ? ", fp16 in" : "",
+               request.output_type == ElementType::kFp16 ? ", fp16 out" : "", ": ", wrong);
 }
 
 VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stream& stream,
@@ -88,17 +108,23 @@ VerifyResult LayerSubject::judge(const std::string& backend, MathMode math, Stre
   VerifyResult result;
   for (const LayerCase& one : cases_) {
     for (const FusedRectifier& after : fused_rectifiers()) {
-      OperatorRequest request = one.request(stream.device(), math, after);
-      request.workspace_limit = options_.workspace_limit;
-      if (const Support support = one.layer->supports(backend, request); !support) {
-        if (after.layer) continue;  // it computes the layer, and does not fuse this one
-        if (support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
-        throw UnavailableError(support.reason());
+      for (const LayerEnds& ends : kLayerEnds) {
+        OperatorRequest request = one.request(stream.device(), math, after);
+        request.workspace_limit = options_.workspace_limit;
+        request.input_type = ends.input;
+        request.output_type = ends.output;
+        const bool fp32 = ends.input == ElementType::kFp32 && ends.output == ElementType::kFp32;
+        if (!fp32 && shift != 0) continue;
+        if (const Support support = one.layer->supports(backend, request); !support) {
+          if (after.layer || !fp32) continue;  // it computes the layer, and does not fuse or take this one
+          if (support.code() == ExitCode::kMemory) throw MemoryError(support.reason());
+          throw UnavailableError(support.reason());
+        }
+        const std::unique_ptr<Operator> op = one.layer->prepare(backend, request, stream);
+        result.detail = op->detail();
+        one.verify(*op, request, after, stream, shift, result);
+        if (!result.reason.empty()) return result;
       }
-      const std::unique_ptr<Operator> op = one.layer->prepare(backend, request, stream);
-      result.detail = op->detail();
-      one.verify(*op, request, after, stream, shift, result);
-      if (!result.reason.empty()) return result;
     }
   }
   result.passed = true;

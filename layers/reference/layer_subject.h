@@ -50,13 +50,24 @@ struct LayerCase {
   /// The request for an operator of this case; with a rectifier, for one that also computes it.
   OperatorRequest request(Device device, MathMode math, const FusedRectifier& after = {}) const;
   /// Runs `op` in guarded memory and adds the verdict on its output to `result`. `op` is prepared for `request`.
-  /// request() made `request` with `after`. `shift`: offset of input and output from an aligned address, in values.
+  /// request() made `request` with `after`; its types of one input and the output may be fp16. `shift`: offset of input
+  /// and output from an aligned address, in values.
   void verify(Operator& op, const OperatorRequest& request, const FusedRectifier& after, Stream& stream,
               int64_t shift, VerifyResult& result) const;
 
  private:
-  mutable std::optional<Result> expected_;
+  mutable std::optional<Result> expected_, expected_of_fp16_;
 };
+
+/// The types of a layer's input and output between layers.
+struct LayerEnds {
+  ElementType input = ElementType::kFp32, output = ElementType::kFp32;  // fp32, fp16
+};
+/// The types with which every backend is judged: fp32 first.
+inline constexpr LayerEnds kLayerEnds[] = {{},
+                                           {ElementType::kFp32, ElementType::kFp16},
+                                           {ElementType::kFp16, ElementType::kFp32},
+                                           {ElementType::kFp16, ElementType::kFp16}};
 
 /// The cases differ in their data and in the presence of a bias. The first has random values and a bias.
 class LayerSubject : public Subject {
@@ -76,7 +87,8 @@ class LayerSubject : public Subject {
   const std::vector<LayerCase>& cases() const noexcept { return cases_; }
 
  private:
-  /// Every case, alone and with each of fused_rectifiers() that the backend fuses.
+  /// Every case, alone and with each of fused_rectifiers() that the backend fuses, with each of kLayerEnds that it
+  /// takes; at a shifted address only with fp32, as other tensors lie at aligned ones.
   VerifyResult judge(const std::string& backend, MathMode math, Stream& stream, int64_t shift) const override;
 
   std::string problem_;

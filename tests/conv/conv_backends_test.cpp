@@ -97,6 +97,14 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
+        for (const ConvEnds& ends : kHalfEnds) {
+          if (!backend_->takes_ends(problem, math, ends, {})) continue;
+          options.ends = ends;
+          const VerifyResult stored = ConvVerifier(problem, options).verify(*backend_, math, stream);
+          EXPECT_TRUE(stored.passed) << to_string(math) << " " << stored.reason << " [" << stored.detail
+                                     << "]";
+        }
+        options.ends = {};
       } catch (const UnavailableError& error) {
         EXPECT_STRNE(error.what(), "") << problem.to_string();
         reason = error.what();

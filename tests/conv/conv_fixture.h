@@ -97,6 +97,11 @@ inline void add_halves(std::vector<Conv2dProblem>& problems, const ConvBackend& 
   }
 }
 
+/// Types of x and y in a graph that stores one of them as fp16, or both.
+inline constexpr ConvEnds kHalfEnds[] = {{ElementType::kFp32, ElementType::kFp16},
+                                         {ElementType::kFp16, ElementType::kFp32},
+                                         {ElementType::kFp16, ElementType::kFp16}};
+
 /// Windows that halve a plane, overlap, leave gaps, extend into the padding, or differ in height and width.
 inline const Pool2dWindow kWindows[] = {Pool2dWindow::square(2, 2), Pool2dWindow::square(3, 2, 1),
                                         Pool2dWindow::square(2, 1), Pool2dWindow::square(5, 5, 2),

@@ -200,7 +200,7 @@ Directions directions_of_few(const Seen& seen) {
   return {{"stages", ceil_div(shape.n, images), seen.launch.grid.x},
           {padded ? "images with padding" : "images in one copy", shape.n, images},
           {"strips", strips, 8},
-          {"rows", shape.p, seen.number(4)},
+          {"rows", shape.p, kFewRows},
           {"columns", shape.q, 1},
           {shape.pool ? "pooled" : "not pooled", 2, 1}};
 }
@@ -324,6 +324,7 @@ const Exempt kExempt[] = {
      "is chosen where tiles are many"},
     {"conv_tensor_core_tma_kernel<.* 1, 128, 4, 2>", "tiles", "is chosen where a block has one tile"},
     {"conv_tensor_core_tma_kernel<.* 1, 128, 3, 3>", "parts", "is chosen where tiles are many"},
+    {"conv_tensor_core_few_kernel<.*true", "images with padding", "reads fp16, without padding"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
     {"conv_winograd_fused_kernel<4>", "", "is for GPUs with less shared memory than an H200: EveryGpu"},
@@ -341,12 +342,14 @@ KernelCensus& census() {
 
 /// With bias and ReLU.
 std::unique_ptr<ConvKernel> prepare(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math,
-                                    size_t limit, const std::optional<Pool2dWindow>& window, Stream& stream) {
+                                    size_t limit, const std::optional<Pool2dWindow>& window, Stream& stream,
+                                    const ConvEnds& ends = {}) {
   DevicePrepareServices services(stream);
   const std::vector<float> weights(static_cast<size_t>(problem.weight_shape().num_elements())),
       bias(static_cast<size_t>(problem.k));
   return backend.prepare({problem, math, weights.data(), bias.data(),
-                          backend.fuses_rectifier(Rectifier(true)), limit, services, stream, "", window});
+                          backend.fuses_rectifier(Rectifier(true)), limit, services, stream, "", window,
+                          ends});
 }
 
 void run(ConvKernel& kernel, Stream& stream) {
@@ -360,6 +363,10 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   const auto kernel = prepare(backend, problem, math, limit, window, stream);
   ASSERT_LE(kernel->workspace_bytes(), limit);
   run(*kernel, stream);
+  for (const ConvEnds& ends : kHalfEnds) {
+    if (backend.takes_ends(problem, math, ends, window))
+      run(*prepare(backend, problem, math, limit, window, stream, ends), stream);
+  }
 }
 
 /// The problems that conv_backends_test.cpp and conv_pooling_test.cpp verify on a GPU.

@@ -46,6 +46,26 @@ TEST(Conv2dLayer, InfersShapesAndWork) {
             "6@3x3 stride 2x1 pad 1 dilation 2 groups 2");
 }
 
+// Tensors of fp16 between layers need tensor cores.
+TEST(Conv2dLayer, RefusesFp16TensorsOnTheCpuWithAReason) {
+  const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");
+  OperatorRequest request = request_for(layer, {2, 1, 28, 28});
+  for (const auto& [input, output] : {std::pair{ElementType::kFp16, ElementType::kFp32},
+                                      std::pair{ElementType::kFp32, ElementType::kFp16}}) {
+    for (const std::string& backend : layer.backends(DeviceKind::kCpu)) {
+      request.input_type = request.output_type = ElementType::kFp32;
+      if (!layer.supports(backend, request)) continue;
+      request.input_type = input;
+      request.output_type = output;
+      EXPECT_EQ(layer.supports(backend, request).reason(),
+                concat("backend ", backend, ": reads and writes fp32, not ", input.name(), " in and ",
+                       output.name(), " out: leave them fp32"));
+      Stream stream(Device::cpu());
+      expect_error<UnavailableError>([&] { layer.prepare(backend, request, stream); }, "leave them fp32");
+    }
+  }
+}
+
 TEST(Conv2dLayer, RefusesShapesThatDoNotFit) {
   const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");
   EXPECT_THROW(layer.infer_shape({{64, 3, 28, 28}}), DataError);

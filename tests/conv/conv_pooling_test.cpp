@@ -40,6 +40,13 @@ TEST_P(ConvPooling, AgreesWithTheReference) {
         EXPECT_TRUE(result.passed) << to_string(math) << " " << result.reason << " [" << result.detail << "]";
         EXPECT_GT(result.checked, 0) << problem.to_string();
         ++verified;
+        for (const ConvEnds& ends : kHalfEnds) {
+          if (!backend_->takes_ends(problem, math, ends, window)) continue;
+          options.ends = ends;
+          const VerifyResult stored = ConvVerifier(problem, options).verify(*backend_, math, stream);
+          EXPECT_TRUE(stored.passed) << to_string(math) << " " << stored.reason << " [" << stored.detail
+                                     << "]";
+        }
       }
     }
   }

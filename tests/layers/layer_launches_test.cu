@@ -178,16 +178,23 @@ class LayerLaunches : public testing::Test {
     for (const std::string& backend : layer.backends(DeviceKind::kCuda)) {
       for (const Layer* const fused :
            {static_cast<const Layer*>(nullptr), static_cast<const Layer*>(&kRelu)}) {
-        OperatorRequest request = request_for(layer, inputs, stream_.device(), math);
-        if (fused) request.fused = {fused};
-        if (!layer.supports(backend, request)) break;
-        const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);
-        // Addresses of memory that the simulated GPU need not have.
-        float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44) + shift;
-        std::vector<ConstTensorView> views;
-        for (const Shape& shape : inputs) views.push_back({data, shape, request.device});
-        RunContext context{stream_, data, nullptr};
-        op->run(views, {data, request.output, request.device}, context);
+        for (const reference::LayerEnds& ends : reference::kLayerEnds) {
+          OperatorRequest request =
+              request_for(layer, inputs, stream_.device(), math, ends.input, ends.output);
+          if (fused) request.fused = {fused};
+          const bool fp32 =
+              request.input_type == ElementType::kFp32 && request.output_type == ElementType::kFp32;
+          if (!fp32 && shift != 0) break;
+          if (!layer.supports(backend, request)) continue;
+          const std::unique_ptr<Operator> op = layer.prepare(backend, request, stream_);
+          // Addresses of memory that the simulated GPU need not have.
+          float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44) + shift;
+          std::vector<ConstTensorView> views;
+          for (const Shape& shape : inputs)
+            views.push_back({data, shape, request.device, request.input_type});
+          RunContext context{stream_, data, nullptr};
+          op->run(views, {data, request.output, request.device, request.output_type}, context);
+        }
       }
     }
   }

@@ -172,5 +172,29 @@ TEST_F(Linear, RefusesWithAReason) {
   EXPECT_EQ(layer.preferred(request).empty(), !any_supports);
 }
 
+// Tensors of fp16 between layers: only tensor cores in fp16 take them, and read whole quads.
+TEST_F(Linear, RefusesFp16TensorsWithAReason) {
+  for (const int64_t inputs : {4, 6}) {
+    const LinearLayer layer(Tensor({2, inputs}), Tensor({2}));
+    for (const MathMode math : kMathModes) {
+      for (const std::string& backend : layer.backends(kDevice.kind)) {
+        OperatorRequest request = request_for(layer, {Shape{1, inputs}, {}, math});
+        if (!layer.supports(backend, request)) continue;
+        request.input_type = ElementType::kFp16;
+        const Support support = layer.supports(backend, request);
+        const bool takes = backend == "tensor_core" && math == MathMode::kFp16;
+        EXPECT_EQ(static_cast<bool>(support), takes && inputs == 4) << backend << " " << to_string(math);
+        const char* const reason = takes ? "in multiples of 4 inputs, found 6: leave them fp32"
+                                         : "reads and writes fp32, not fp16 in and fp32 out: ";
+        if (!support) {
+          EXPECT_NE(support.reason().find(reason), std::string::npos) << support.reason();
+        }
+        request.input_type = ElementType::kBf16;
+        EXPECT_FALSE(layer.supports(backend, request)) << backend;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lenslet

@@ -45,6 +45,36 @@ TEST(GoldenGpu, FusedPoolingGivesTheSameBits) {
   for (int64_t batch : {1, 7, 64, 1000, 10000}) check_fused_pooling(Device::cuda(), batch);
 }
 
+// Stored as fp16, a tensor has what its reader would round it to.
+TEST(GoldenGpu, TensorsOfFp16GiveTheSameBits) {
+  LENSLET_SKIP_WITHOUT_GPU();
+  if (cuda_status().devices[0].compute_capability < 80) GTEST_SKIP() << "it needs tensor cores";
+  const Tensor& digits = golden_activations().tensors.at("input");
+  for (const int64_t batch : {1, 7, 512, 1001, 10000}) {
+    SCOPED_TRACE(batch);
+    BuildOptions options = options_on(Device::cuda(), batch);
+    options.math = MathMode::kFp16;
+    Executable full(lenet5(), options);
+    Plan plan = full.plan();
+    for (PlanLayer& layer : plan.layers) {
+      const bool of_conv = layer.type == "conv2d", of_linear = layer.type == "linear" && layer.name != "fc3";
+      if (of_linear || (of_conv && batch >= 512)) layer.output = ElementType::kFp16;
+    }
+    options.plan = &plan;
+    Executable half(lenet5(), options);
+    Tensor images({batch, 1, kLenet5Side, kLenet5Side});
+    for (int64_t i = 0; i < images.shape().num_elements(); ++i)
+      images.data()[i] = digits.data()[i % digits.shape().num_elements()];
+    std::vector<float> logits[2];
+    for (Executable* const executable : {&half, &full}) {
+      copy(images.view(), executable->input(), executable->stream());
+      executable->run();
+      logits[executable == &full] = host_values(executable->output(), executable->stream());
+    }
+    EXPECT_TRUE(same_bits(logits[0], logits[1]));
+  }
+}
+
 TEST(GoldenGpu, ACapturedGraphGivesTheSameBits) {
   LENSLET_SKIP_WITHOUT_GPU();
   const Tensor& input = golden_activations().tensors.at("input");

@@ -18,6 +18,7 @@
 #include "framework/execution/executable.h"
 #include "framework/execution/tuner.h"
 #include "framework/measuring/row_status.h"
+#include "layers/fp16_ends.h"
 #include "models/fused_lenet5/gpu/choices.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
@@ -600,6 +601,31 @@ TEST_F(TunedGpus, TheLayeredPlanFitsEveryGpu) {
       EXPECT_GE(launches_.size(), 5u) << "at least one for each layer with weights";
     }
   }
+}
+
+// In fp16 a tensor of many samples is stored as the layers that read it round it: few and tensor_core read and write
+// fp16. No other mode and no pooling of its own has such tensors.
+TEST_F(TunedGpus, TensorsBetweenLayersAreFp16WhereTheirReadersRoundThem) {
+  const auto types = [&](int64_t batch, MathMode math, const char* backends) {
+    BuildOptions build = layered(kH200);
+    build.batch = batch;
+    build.math = math;
+    build.backends = BackendSpec::parse(backends);
+    Executable executable(lenet5(), build);
+    launches_.clear();
+    EXPECT_NO_THROW(executable.run());
+    std::string text;
+    for (const Executable::Step& step : executable.steps())
+      text += concat(text.empty() ? "" : " ", step.name, " ", step.output.type.bits());
+    return text;
+  };
+  const int64_t many = kMinFp16Samples;
+  EXPECT_EQ(types(many, MathMode::kFp16, "auto"), "conv1 16 conv2 16 fc1 16 fc2 16 fc3 32");
+  EXPECT_EQ(types(many - 1, MathMode::kFp16, "auto"), "conv1 32 conv2 32 fc1 32 fc2 32 fc3 32");
+  EXPECT_EQ(types(many, MathMode::kTf32, "auto"), "conv1 32 conv2 32 fc1 32 fc2 32 fc3 32");
+  EXPECT_EQ(types(many, MathMode::kFp32, "auto"), "conv1 32 conv2 32 fc1 32 fc2 32 fc3 32");
+  EXPECT_EQ(types(many, MathMode::kFp16, "pool1=direct"), "conv1 32 pool1 32 conv2 16 fc1 16 fc2 16 fc3 32")
+      << "the pooling reads and writes fp32";
 }
 
 // What a plan guessed wrong: the backend that it took for a layer is slow on this GPU. tune takes another, the

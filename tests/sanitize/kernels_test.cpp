@@ -37,9 +37,9 @@ const std::pair<ElementType, MathMode> kArithmetics[] = {{ElementType::kFp32, Ma
                                                          {ElementType::kFp32, MathMode::kFp16},
                                                          {ElementType::kFp16, MathMode::kFp32},
                                                          {ElementType::kBf16, MathMode::kFp32}};
-/// Prepares and runs once, with bias, ReLU and pooling if requested.
+/// Prepares and runs once, with bias, ReLU and pooling if requested. `ends`: of a problem of fp32.
 void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode math, bool relu,
-              const std::optional<Pool2dWindow>& window, Stream& stream) {
+              const std::optional<Pool2dWindow>& window, Stream& stream, ConvEnds ends = {}) {
   DevicePrepareServices services(stream);
   const auto count = [](const Shape& shape) { return static_cast<size_t>(shape.num_elements()); };
   const auto values = [&](size_t values_count, uint64_t seed) {
@@ -50,24 +50,27 @@ void run_once(const ConvBackend& backend, const Conv2dProblem& problem, MathMode
   const std::vector<float> weights = values(count(problem.weight_shape()), 1);
   const std::vector<float> bias = values(static_cast<size_t>(problem.k), 2);
   const std::vector<float> x = values(count(problem.input_shape()), 3);
-  const std::vector<float> stored_x = stored_floats(problem.type, x.data(), static_cast<int64_t>(x.size()));
+  const ConvEnds given = ends;
+  if (problem.type != ElementType::kFp32) ends = {problem.type, problem.type};
+  const auto x_count = static_cast<int64_t>(x.size());
+  const std::vector<float> stored_x = stored_floats(ends.x, x.data(), x_count);
   const auto kernel = backend.prepare({problem, math, weights.data(), relu ? bias.data() : nullptr,
                                        relu && backend.fuses_rectifier(Rectifier(true)), SIZE_MAX, services,
-                                       stream, "", window});
+                                       stream, "", window, given});
   const int64_t rows = window ? window->rows(problem.p()) : problem.p();
   const int64_t columns = window ? window->columns(problem.q()) : problem.q();
   std::vector<float> y(static_cast<size_t>(problem.n * problem.k * rows * columns));
   const auto y_count = static_cast<int64_t>(y.size());
-  std::vector<float> stored_y = stored_floats(problem.type, y.data(), y_count);
-  const Buffer device_x(stream.device(), problem.bytes_of_tensor(problem.input_shape())),
-      device_y(stream.device(), bytes_of(problem.type, y_count)),
+  std::vector<float> stored_y = stored_floats(ends.y, y.data(), y_count);
+  const Buffer device_x(stream.device(), bytes_of(ends.x, x_count)),
+      device_y(stream.device(), bytes_of(ends.y, y_count)),
       workspace(stream.device(), kernel->workspace_bytes());
   copy_bytes(device_x.data(), stream.device(), stored_x.data(), Device::cpu(), device_x.bytes(), stream);
   RunContext context{stream, workspace.data(), nullptr};
   kernel->convolve({device_x.as<float>(), device_y.as<float>()}, context);
   copy_bytes(stored_y.data(), Device::cpu(), device_y.data(), stream.device(), device_y.bytes(), stream);
   stream.synchronise();
-  load_floats(problem.type, stored_y.data(), y_count, y.data());
+  load_floats(ends.y, stored_y.data(), y_count, y.data());
   for (const float value : y)
     ASSERT_TRUE(std::isfinite(value)) << problem.to_string() << " " << to_string(math);
 }
@@ -91,6 +94,9 @@ int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& proble
         try {
           run_once(backend, problem, math, turn % 2 == 0, std::nullopt, stream);
           ++runs;
+          constexpr ElementType kFp16 = ElementType::kFp16;
+          if (const ConvEnds halves{kFp16, kFp16}; backend.takes_ends(problem, math, halves, {}))
+            run_once(backend, problem, math, turn % 2 == 0, std::nullopt, stream, halves);
           if (window.rows(problem.p()) < 1 || window.columns(problem.q()) < 1) continue;
           if (!backend.fuses_max_pool(problem, math, window)) continue;
           run_once(backend, problem, math, turn % 2 != 0, window, stream);

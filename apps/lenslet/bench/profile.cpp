@@ -89,6 +89,10 @@ ResultRow layer_row(const Executable::Step& step, const Ceilings& ceilings, bool
     row.problem = conv->problem_for(step.inputs.at(0).shape).to_string();
   row.backend = step.backend;
   row.detail = step.detail;
+  const ElementType read = step.inputs.at(0).type, written = step.output.type;
+  if (read == ElementType::kFp16 || written == ElementType::kFp16)
+    row.detail +=
+        concat(row.detail.empty() ? "" : ", ", to_string(read), " in, ", to_string(written), " out");
   if (step.uses_math) row.math = to_string(step.math);
   row.cache = hot ? "hot" : "cold";
   row.time = hot ? layer.hot : layer.cold;

@@ -12,6 +12,8 @@
 #include "framework/base/parallel.h"
 #include "framework/tensor/host_values.h"
 #include "framework/tensor/poison.h"
+#include "framework/tensor/roundoff.h"
+#include "framework/tensor/stored_floats.h"
 #include "layers/softmax/softmax_error.h"
 #include "models/logit_deviations.h"
 
@@ -216,10 +218,13 @@ int64_t checked_images(const Graph& graph, int64_t pixels) {
   return std::min(pixels / graph.input_shape().num_elements(), max_images);
 }
 
-/// Copies the first `count` items of a view, along its first dimension, to the host.
+/// Copies the first `count` items of a view, along its first dimension, to the host as fp32.
 std::vector<float> first_of(ConstTensorView view, int64_t count, Stream& stream) {
   view.shape = view.shape.with_batch(count);
-  return host_values(view, stream);
+  const std::vector<unsigned char> stored = host_values<unsigned char>(view, stream);
+  std::vector<float> values(static_cast<size_t>(view.shape.num_elements()));
+  load_floats(view.type, stored.data(), view.shape.num_elements(), values.data());
+  return values;
 }
 
 }  // namespace
@@ -262,7 +267,9 @@ std::optional<LogitsCheck::WrongStep> LogitsCheck::first_wrong_step(Executable& 
     std::vector<double> allowed = layer_bounds(*step.layer, *step.entry, step.math, inputs, right, terms);
     for (const std::string& fused : step.fused)
       apply_fused(*executable.graph().node(fused).layer, right, allowed);
+    const StoringError storing = storing_error(step.output.type);
     for (size_t k = 0; k < y.size(); ++k) {
+      allowed[k] += storing.relative * (std::fabs(right.values[k]) + allowed[k]) + storing.absolute;
       if (std::fabs(double{y[k]} - right.values[k]) <= allowed[k]) continue;
       return WrongStep{i, concat("layer ", step.nodes(), " (", step.backend, "): output ", k, " is ", y[k],
                                  ", the fp64 reference's ", format_short(right.values[k]), ", allowed ",

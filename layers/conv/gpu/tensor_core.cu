@@ -2,9 +2,9 @@
 //   y [K/G, N*P*Q] = w [K/G, C/G*R*S] x im2col(x) [C/G*R*S, N*P*Q]
 //
 // x, w and y are fp32 in memory; operands are rounded to nearest (tf32: 10 bits after the leading one, fp16: 10 bits
-// and its smaller range) before the tensor cores, which sum in fp32. tma also takes tensors of fp16 and bf16, and no
-// other kernel does. There are four kernels. few is taken for what it supports; else, on Hopper, the faster of tma and
-// wgmma by estimate, wgmma only if it is also estimated faster than mma; else mma:
+// and its smaller range) before the tensor cores, which sum in fp32. tma also takes tensors of fp16 and bf16, and few
+// reads and writes fp16 between layers. There are four kernels. few is taken for what it supports; else, on Hopper, the
+// faster of tma and wgmma by estimate, wgmma only if it is also estimated faster than mma; else mma:
 //   few    NCHW, up to 16 filters and few channels, whole images in shared memory, also with 2x2 pooling:
 //          tensor_core/few.cu
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
@@ -209,7 +209,7 @@ class TensorCoreBackend : public SummingBackend {
                                 window.s, " with stride ", window.stride_h, "x", window.stride_w,
                                 kLeavePooling));
     }
-    return few_support("tensor_core fuses max pooling only", problem, true);
+    return few_support("tensor_core fuses max pooling only", problem, true, kLeavePooling);
   }
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode math) const override {
     return tma_workspace_bytes(problem, math);
@@ -259,6 +259,11 @@ class TensorCoreBackend : public SummingBackend {
       if (auto kernel = prepare_tensor_core_wgmma(request, gpu.multiprocessors, choice.cycles)) return kernel;
     }
     return std::make_unique<TensorCoreMma>(request, *choice.variant);
+  }
+  Support do_takes_ends(const Conv2dProblem& problem, MathMode math, const ConvEnds& ends,
+                        const std::optional<Pool2dWindow>& max_pool) const override {
+    if (math != MathMode::kFp16) return refuse_ends(ends.x, ends.y, ": choose math fp16, or leave them fp32");
+    return few_takes(problem, max_pool.has_value(), ends);
   }
 };
 

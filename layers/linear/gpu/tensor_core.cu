@@ -1,14 +1,16 @@
 // Linear on tensor cores, tf32 or fp16 operands, fp32 sums: Y [N, O] = f(X [N, I] * W^T [I, O] + b). f = ReLU or
 // nothing, both in the epilogue.
 //
-// X, W and Y are fp32 in memory; operands are rounded to nearest before mma.sync, as the convolution's tensor_core
-// does. A layer of a small network is bound by reading X, so a warp reads the inputs of its 16 samples once, from
-// global memory straight into mma's fragments: lane 4 g + t reads four neighbouring inputs of rows g and g + 8 at once.
-// That fixes which input is which column of a fragment, and W is packed once in the same order, so that a lane reads
-// its part of W as one vector too: sums do not depend on the order of columns. W passes through shared memory in chunks
-// of 64 inputs, three in flight; all warps of a block share it. Fragments after the PTX ISA, "Matrix fragments for
-// mma.m16n8k16" and "mma.m16n8k8" (framework/instructions/mma.cuh); the rest of the arrangement is this project's own.
+// X, W and Y are fp32 in memory, and X and Y of a layer between others perhaps fp16; operands are rounded to nearest
+// before mma.sync, as the convolution's tensor_core does. A layer of a small network is bound by reading X, so a warp
+// reads the inputs of its 16 samples once, from global memory straight into mma's fragments: lane 4 g + t reads four
+// neighbouring inputs of rows g and g + 8 at once. That fixes which input is which column of a fragment, and W is
+// packed once in the same order, so that a lane reads its part of W as one vector too: sums do not depend on the order
+// of columns. W passes through shared memory in chunks of 64 inputs, three in flight; all warps of a block share it.
+// Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8" (framework/instructions/mma.cuh);
+// the rest of the arrangement is this project's own.
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "framework/base/alignment.h"
@@ -59,11 +61,21 @@ __device__ __forceinline__ float4 load_quad(const float* row, int i, int inputs)
   }
 }
 
+/// The same of fp16, in rows of whole quads.
+template <bool kWide>
+__device__ __forceinline__ uint2 load_quad(const uint16_t* row, int i, int inputs) {
+  static_assert(kWide, "do_takes_ends() refuses other rows");
+  return i < inputs ? *reinterpret_cast<const uint2*>(row + i) : make_uint2(0, 0);
+}
+
 /// A step of 16 inputs of 16 samples as fragments A: one for fp16, two for tf32.
 template <bool kFp16>
 struct Samples {
   uint4 part[kFp16 ? 1 : 2];
 
+  __device__ __forceinline__ void round(const uint2& upper, const uint2& lower) {
+    part[0] = make_uint4(upper.x, lower.x, upper.y, lower.y);
+  }
   __device__ __forceinline__ void round(const float4& upper, const float4& lower) {
     if constexpr (kFp16) {
       part[0] = make_uint4(pack_halves(upper.x, upper.y), pack_halves(lower.x, lower.y),
@@ -112,17 +124,18 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 //             warp = 16 samples x kTiles * 8 outputs. The warps of the same samples share their inputs through L1
 // memory      shared: kStages chunks of 64 inputs of the block's weights, packed, by cp.async two chunks ahead. A lane
 //             has 4 * kTiles sums, the next chunk's 32 inputs, and this chunk's in 32 or 16 registers
-// requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to 16 bytes; blockDim.x
-//             a multiple of 32 * kWarps (TensorCoreBackend checks the GPU, TensorCoreOperator chooses the rest)
+// requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to quads; kHalves, x of
+//             fp16, only with kFp16 and kWide; blockDim.x a multiple of 32 * kWarps (TensorCoreBackend checks the GPU,
+//             TensorCoreOperator chooses the rest)
 // measured    H200, hot, tf32: LeNet's fc1 / fc2 / fc3, batch 10,000: 13.12 / 9.22 / 5.76 us
 //             (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json)
-template <bool kFp16, int kTiles, int kWarps, bool kWide>
+template <bool kFp16, int kTiles, int kWarps, bool kWide, bool kHalves = false>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
     linear_tensor_core_kernel(const LinearTensorCoreShape shape,
                               const float* x,  // [batch, inputs]; the launch before may still write it
                               const unsigned char* __restrict__ weights,  // [column tiles, chunks] packed
                               const float* __restrict__ bias,             // [column tiles * columns]
-                              float* y) {                                 // [batch, outputs]
+                              float* y) {  // [batch, outputs]; of fp16 with half_outputs
   constexpr int kColumns = 8 * kTiles * kWarps;
   constexpr int kStageBytes = stage_bytes(kFp16, kColumns);
   constexpr int kLaneBytes = 4 * (kFp16 ? 2 : 4);  // of a tile in a step
@@ -134,8 +147,10 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
   const int64_t first_row =
       (static_cast<int64_t>(blockIdx.x) * row_warps + warp / kWarps) * LaunchShape::kWarpRows + g;
   // Samples past the end read the last one's inputs; their sums are never stored.
-  const float* const upper = x + min(first_row, shape.batch - 1) * shape.inputs;
-  const float* const lower = x + min(first_row + 8, shape.batch - 1) * shape.inputs;
+  using Input = std::conditional_t<kHalves, uint16_t, float>;
+  const auto* const samples_of_x = reinterpret_cast<const Input*>(x);
+  const Input* const upper = samples_of_x + min(first_row, shape.batch - 1) * shape.inputs;
+  const Input* const lower = samples_of_x + min(first_row + 8, shape.batch - 1) * shape.inputs;
   const unsigned char* const packed = weights + static_cast<int64_t>(blockIdx.y) * shape.chunks * kStageBytes;
 
   const auto fetch = [&](int chunk) {
@@ -146,7 +161,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
     }
     commit_copies();  // also an empty group, so that the number of pending groups stays the same
   };
-  float4 next[kSteps][2];
+  std::conditional_t<kHalves, uint2, float4> next[kSteps][2];
   const auto load = [&](int chunk) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
@@ -187,7 +202,16 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
       const float first = relu_if(shape.relu, sums[n][2 * half] + b.x);
       const float second = relu_if(shape.relu, sums[n][2 * half + 1] + b.y);
       float* const to = y + row * shape.outputs + output;
-      if (shape.pair_store) {
+      if (shape.half_outputs) {
+        auto* const half = reinterpret_cast<uint16_t*>(y) + row * shape.outputs + output;
+        const uint32_t pair = pack_halves(first, second);
+        if (shape.pair_store) {
+          *reinterpret_cast<uint32_t*>(half) = pair;
+        } else {
+          half[0] = static_cast<uint16_t>(pair);
+          if (output + 1 < shape.outputs) half[1] = static_cast<uint16_t>(pair >> 16);
+        }
+      } else if (shape.pair_store) {
         *reinterpret_cast<float2*>(to) = make_float2(first, second);
       } else {
         to[0] = first;
@@ -202,6 +226,7 @@ using Launch = KernelLaunch<LinearTensorCoreShape, const float*, const unsigned 
 struct Variant {
   int columns, warps;             // outputs of a block, and warps along them
   Launch::Function kernel[2][2];  // [fp16][wide]
+  Launch::Function of_halves;     // x of fp16
 };
 
 template <int kTiles, int kWarps>
@@ -211,7 +236,8 @@ constexpr Variant variant() {
           {{&linear_tensor_core_kernel<false, kTiles, kWarps, false>,
             &linear_tensor_core_kernel<false, kTiles, kWarps, true>},
            {&linear_tensor_core_kernel<true, kTiles, kWarps, false>,
-            &linear_tensor_core_kernel<true, kTiles, kWarps, true>}}};
+            &linear_tensor_core_kernel<true, kTiles, kWarps, true>}},
+          &linear_tensor_core_kernel<true, kTiles, kWarps, true, true>};
 }
 
 constexpr Variant kVariants[] = {variant<8, 2>(), variant<6, 2>(), variant<4, 2>(), variant<4, 1>(),
@@ -240,14 +266,17 @@ class TensorCoreOperator : public Operator {
               static_cast<int>(problem.outputs),
               static_cast<int>(chunks),
               problem.relu,
-              problem.outputs % 2 == 0};
+              problem.outputs % 2 == 0,
+              problem.output_type == ElementType::kFp16};
     constexpr TileWork kWork{LaunchShape::kWarpRows, 32};  // the weights' cost is chosen by hand
     static_assert(kMaxRowWarps == 5, "the heights below");
     const int row_warps = choose_tile_height({5, 4, 3, 2, 1}, kWork, problem.batch, tiles,
                                              multiprocessor_count(stream.device()));
     const int rows = row_warps * LaunchShape::kWarpRows;
     for (const bool wide : {false, true}) {
-      launch_[wide] = {"linear_tensor_core_kernel", variant.kernel[fp16][wide],
+      const bool of_halves = problem.input_type == ElementType::kFp16;
+      launch_[wide] = {"linear_tensor_core_kernel",
+                       of_halves ? variant.of_halves : variant.kernel[fp16][wide],
                        dim3(grid_blocks(problem.batch, rows), static_cast<unsigned>(tiles)),
                        dim3(static_cast<unsigned>(GpuLimits::kWarp * row_warps * variant.warps)),
                        static_cast<size_t>(kStages * stage_bytes(fp16, variant.columns))};
@@ -317,6 +346,15 @@ class TensorCoreBackend : public LinearBackend {
  private:
   std::unique_ptr<Operator> make_operator(const LinearProblem& problem, Stream& stream) const override {
     return std::make_unique<TensorCoreOperator>(problem, stream);
+  }
+  Support do_takes_ends(const LinearProblem& problem) const override {
+    for (const ElementType type : {problem.input_type, problem.output_type}) {
+      if (problem.math != MathMode::kFp16 || (type != ElementType::kFp32 && type != ElementType::kFp16))
+        return refuse_ends(problem.input_type, problem.output_type, ": choose math fp16, or leave them fp32");
+    }
+    if (problem.input_type == ElementType::kFp32 || problem.inputs % 4 == 0) return Support::yes();
+    return Support::no(concat("linear's tensor_core reads fp16 in multiples of 4 inputs, found ",
+                              problem.inputs, ": leave them fp32"));
   }
 };
 

@@ -10,12 +10,13 @@ struct LinearTensorCoreShape {
   static constexpr int kWarpRows = 16;  ///< samples of a warp
   static constexpr int kChunk = 64;     ///< inputs of a stage
 
-  int64_t batch;    ///< samples
-  int inputs;       ///< of a sample
-  int outputs;      ///< of a sample
-  int chunks;       ///< along the inputs
-  bool relu;        ///< negative outputs become 0
-  bool pair_store;  ///< outputs are even and y is aligned to pairs
+  int64_t batch;      ///< samples
+  int inputs;         ///< of a sample
+  int outputs;        ///< of a sample
+  int chunks;         ///< along the inputs
+  bool relu;          ///< negative outputs become 0
+  bool pair_store;    ///< outputs are even and y is aligned to pairs
+  bool half_outputs;  ///< y is fp16
 };
 
 }  // namespace lenslet

@@ -22,21 +22,26 @@ using FewFunction = void (*)(TensorCoreFewShape, const float*, const uint32_t*, 
 struct Variant {
   int r, wide, units;
   FewFunction kernel[2];  // [fp16]
+  FewFunction of_halves;  // reads x as fp16; null for few taps, as no network needs it
 
   int filters() const { return 16 / wide; }
   int taps() const { return 8 * units; }
 };
 
-constexpr int kFewBlocks = 4;     // of a multiprocessor: 48 KiB of shared memory each. Chosen by hand
 constexpr int kFewMaxImages = 4;  // of a stage. Chosen by hand
 
 template <int kR, int kWide, int kUnits>
 constexpr Variant variant() {
+  FewFunction of_halves = nullptr;
+  if constexpr (kUnits == 4) {
+    of_halves = &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits, true>>;
+  }
   return {kR,
           kWide,
           kUnits,
           {&conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kTf32, kR, kWide, kUnits>>,
-           &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits>>}};
+           &conv_tensor_core_few_kernel<TensorCoreFewTile<MathMode::kFp16, kR, kWide, kUnits>>},
+          of_halves};
 }
 
 /// The first that fits computes the fewest products that no output needs.
@@ -45,13 +50,23 @@ constexpr Variant kVariants[] = {
     variant<3, 2, 1>(), variant<3, 2, 2>(), variant<3, 1, 1>(), variant<3, 1, 2>(), variant<3, 1, 4>(),
 };
 
-/// Variant, sizes and shared memory of a launch for a problem, apart from the rectifier.
+/// A problem with what its launch depends on.
+struct FewRequest {
+  const Conv2dProblem& problem;
+  bool pool = false;   // 2x2
+  ConvEnds ends = {};  // types of x and y
+};
+
+/// Variant, sizes and shared memory of a launch for a request, apart from the rectifier.
 struct FewLaunch {
   const Variant* variant;
   TensorCoreFewShape shape{};
   int64_t shared_bytes = 0;
 
-  FewLaunch(const Conv2dProblem& problem, const Variant& of, bool pool, int images) : variant(&of) {
+  FewLaunch(const FewRequest& request, const Variant& of, int images) : variant(&of) {
+    const Conv2dProblem& problem = request.problem;
+    const bool pool = request.pool;
+    const auto element_bytes = static_cast<int64_t>(bytes_of(request.ends.x, 1));
     const int half = pool ? 2 : 1;
     shape.n = problem.n;
     shape.k = problem.k;
@@ -76,16 +91,17 @@ struct FewLaunch {
     // The last element that a strip reads, in the last channel of the last image.
     const int64_t last = (int64_t{images} * problem.c - 1) * shape.plane + (rows + of.r - 2) * shape.pitch +
                          (shape.row_strips - 1) * of.wide + shape.run - 1;
-    shape.stage =
-        static_cast<int>(round_up(std::max(int64_t{images} * problem.c * shape.plane, last + 1), 4));
+    shape.stage = static_cast<int>(
+        round_up(std::max(int64_t{images} * problem.c * shape.plane, last + 1), 16 / element_bytes));
     shape.by_strips = FastDivide(shape.strips);
     shape.by_row_strips = FastDivide(shape.row_strips);
     shape.by_h = FastDivide(problem.h);
     shape.by_w = FastDivide(problem.w);
     shape.pool = pool;
-    const int64_t floats = int64_t{2} * shape.stage + round_up(int64_t{images} * shape.output_image, 4);
+    shape.half_outputs = request.ends.y == ElementType::kFp16;
     shared_bytes =
-        floats * static_cast<int64_t>(sizeof(float)) +
+        int64_t{2} * shape.stage * element_bytes +
+        round_up(int64_t{images} * shape.output_image, 4) * static_cast<int64_t>(sizeof(float)) +
         round_up(int64_t{images} * shape.strips, 8) * static_cast<int64_t>(sizeof(TensorCoreFewStrip));
   }
 };
@@ -103,13 +119,12 @@ const Variant* choose_variant(const Conv2dProblem& problem) {
 }
 
 /// The launch for a supported problem: as many images in a stage as fit, if that leaves work for every block.
-FewLaunch launch_for(const Conv2dProblem& problem, bool pool, int multiprocessors) {
-  const Variant& variant = *choose_variant(problem);
+FewLaunch launch_for(const FewRequest& request, int multiprocessors) {
+  const Variant& variant = *choose_variant(request.problem);
   int images = static_cast<int>(
-      std::clamp<int64_t>(problem.n / (int64_t{kFewBlocks} * multiprocessors), 1, kFewMaxImages));
-  while (images > 1 && FewLaunch(problem, variant, pool, images).shared_bytes > GpuLimits::kSharedBytes)
-    --images;
-  return {problem, variant, pool, images};
+      std::clamp<int64_t>(request.problem.n / (int64_t{kFewBlocks} * multiprocessors), 1, kFewMaxImages));
+  while (images > 1 && FewLaunch(request, variant, images).shared_bytes > GpuLimits::kSharedBytes) --images;
+  return {request, variant, images};
 }
 
 class TensorCoreFew
@@ -122,7 +137,8 @@ class TensorCoreFew
     const bool fp16 = request.math == MathMode::kFp16;
     upload_filters(request, variant, fp16);
     const int64_t stages = ceil_div(shape_.n, shape_.images);
-    launch_ = {"conv_tensor_core_few_kernel", variant.kernel[fp16],
+    const bool of_halves = request.ends.x == ElementType::kFp16;
+    launch_ = {"conv_tensor_core_few_kernel", of_halves ? variant.of_halves : variant.kernel[fp16],
                static_cast<unsigned>(std::min<int64_t>(stages, int64_t{kFewBlocks} * multiprocessors)),
                kFewThreads, static_cast<size_t>(launch.shared_bytes)};
     detail_ = concat("few, strips of ", kFewRows, "x", variant.wide, " positions, ",
@@ -166,8 +182,8 @@ class TensorCoreFew
 
 }  // namespace
 
-Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
-  const auto no = [&](const auto&... reason) { return Support::no(concat(what, reason..., kLeavePooling)); };
+Support few_support(const char* what, const Conv2dProblem& problem, bool pool, const char* remedy) {
+  const auto no = [&](const auto&... reason) { return Support::no(concat(what, reason..., remedy)); };
   if (problem.layout != TensorLayout::kNchw) return no(" in NCHW, found NHWC");
   const bool dense = problem.groups == 1 && problem.stride_h == 1 && problem.stride_w == 1 &&
                      problem.dilation_h == 1 && problem.dilation_w == 1;
@@ -185,22 +201,37 @@ Support few_support(const char* what, const Conv2dProblem& problem, bool pool) {
       2.0 * sizeof(float) * problem.c * (problem.h + 2.0 * problem.pad_h) * (problem.w + 2.0 * problem.pad_w);
   const double bytes = staged > GpuLimits::kSharedBytes
                            ? staged
-                           : static_cast<double>(FewLaunch(problem, *variant, pool, 1).shared_bytes);
+                           : static_cast<double>(FewLaunch({problem, pool}, *variant, 1).shared_bytes);
   if (bytes <= GpuLimits::kSharedBytes) return Support::yes();
   return no(" if two images and the outputs of one fit ", GpuLimits::kSharedBytes,
             " bytes of shared memory, found ", static_cast<int64_t>(bytes));
 }
 
+Support few_takes(const Conv2dProblem& problem, bool pool, const ConvEnds& ends) {
+  for (const ElementType type : {ends.x, ends.y})
+    if (type != ElementType::kFp32 && type != ElementType::kFp16) return refuse_ends(ends.x, ends.y);
+  constexpr const char* kLeaveFp32 = ": leave them fp32";
+  const Support few =
+      few_support("tensor_core has fp16 tensors between layers only", problem, pool, kLeaveFp32);
+  if (!few || ends.x == ElementType::kFp32) return few;
+  const int taps = problem.c * problem.s, image = problem.c * problem.h * problem.w;
+  const bool padded = problem.pad_h != 0 || problem.pad_w != 0;
+  if (choose_variant(problem)->of_halves && !padded && image % 8 == 0) return few;
+  return Support::no(
+      concat("tensor_core reads fp16 between layers only without padding, for rows of a filter of "
+             "more than 16 values and images of whole eights, found ",
+             taps, padded ? " with padding" : "", " and ", image, kLeaveFp32));
+}
+
 bool few_suits(const Conv2dProblem& problem) {
   constexpr int kManyImages = 512;  // chosen by hand: no result file compares it with fp32 near it
-  return problem.n >= kManyImages && few_support("", problem, false);
+  return problem.n >= kManyImages && few_support("", problem, false, "");
 }
 
 std::unique_ptr<ConvKernel> prepare_tensor_core_few(const ConvPrepare& request, int multiprocessors) {
-  const bool pool = request.max_pool.has_value();
-  if (!few_support("", request.problem, pool)) return nullptr;
-  return std::make_unique<TensorCoreFew>(request, launch_for(request.problem, pool, multiprocessors),
-                                         multiprocessors);
+  const FewRequest few{request.problem, request.max_pool.has_value(), request.ends};
+  if (!few_support("", few.problem, few.pool, "")) return nullptr;
+  return std::make_unique<TensorCoreFew>(request, launch_for(few, multiprocessors), multiprocessors);
 }
 
 }  // namespace lenslet

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/mma.cuh"
@@ -19,36 +20,43 @@
 namespace lenslet {
 
 constexpr int kFewThreads = 128;
-constexpr int kFewRows = 8;  // of a strip; more need more sums than registers hold
+constexpr int kFewBlocks = 4;  // of a multiprocessor: 48 KiB of shared memory each. Chosen by hand
+constexpr int kFewRows = 8;    // of a strip; more need more sums than registers hold
 
 struct TensorCoreFewShape {
   int n, k;
   int taps;                 // of a strip in one row: C * (S + kWide - 1)
   int run;                  // S + kWide - 1
   int h, w, pad_h, pad_w;   // input plane
-  int pitch, plane;         // of a staged channel: floats of a row, W + 2 pad_w, and of H + 2 pad_h rows
-  int image, output_image;  // C*H*W, and floats of an image of y
-  int stage;                // floats of a stage: `images` images, and what strips read beyond them
+  int pitch, plane;         // of a staged channel: elements of a row, W + 2 pad_w, and of H + 2 pad_h rows
+  int image, output_image;  // C*H*W, and elements of an image of y
+  int stage;                // elements of a stage: `images` images, and what strips read beyond them
   int images;               // of a stage
   int strips, row_strips;   // strips of an image, and of kFewRows rows of it
   int p, q;                 // outputs that are computed; with `pool`, of whole windows
   int output_plane, output_pitch;  // of y
   FastDivide by_strips, by_row_strips, by_h, by_w;
-  bool relu, pool;  // pool: store maxima of 2x2
+  bool relu, pool;    // pool: store maxima of 2x2
+  bool half_outputs;  // y is fp16
 };
 
-/// Sizes of a variant: kUnits times 8 taps of a strip, kWide x kRows outputs of a strip.
-template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits>
+/// Sizes of a variant: kUnits times 8 taps of a strip, kWide x kRows outputs of a strip. kHalves: x is fp16.
+template <MathMode kMode, int kFilterRows, int kStripColumns, int kTapUnits, bool kHalves = false>
 struct TensorCoreFewTile {
   static constexpr MathMode kMath = kMode;
+  using Input =
+      std::conditional_t<kHalves, uint16_t, float>;  // an element of x: the bits of an fp16, or an fp32
+  static_assert(!kHalves || kMode == MathMode::kFp16, "fp16 is multiplied as it is");
   static constexpr int kR = kFilterRows, kWide = kStripColumns, kUnits = kTapUnits, kRows = kFewRows;
   static constexpr int kThreads = kFewThreads, kStrips = 8;        // strips of a product
   static constexpr int kWords = kMode == MathMode::kTf32 ? 4 : 2;  // of a lane, for the filters of a unit
+  // The kernel of halves with five rows would take 142 registers, of which three blocks fit. 0 leaves the number open.
+  static constexpr int kMinBlocks = kHalves ? kFewBlocks : 0;
   static_assert(kRows % 2 == 0, "a strip has whole windows");
 };
 
-/// Where a strip lies in a stage and in the staged outputs, in floats; its rows and columns of outputs that exist, 0 or
-/// less: none.
+/// Where a strip lies in a stage and in the staged outputs, in elements; its rows and columns of outputs that exist, 0
+/// or less: none.
 struct alignas(16) TensorCoreFewStrip {
   int input, output, rows, columns;
 };
@@ -77,9 +85,24 @@ __device__ __forceinline__ void fetch_few_images(const TensorCoreFewShape& shape
     copy_async_4(shared_address(stage + i), source + i);
 }
 
+/// The same of fp16: images of whole pieces of 16 bytes, without padding (few_takes()).
+__device__ __forceinline__ void fetch_few_images(const TensorCoreFewShape& shape, const uint16_t* x,
+                                                 int64_t first, uint16_t* stage, int threads) {
+  const int count = static_cast<int>(min(int64_t{shape.images}, shape.n - first)) * shape.image;
+  const uint16_t* source = x + first * shape.image;
+  for (int i = static_cast<int>(threadIdx.x); i < count / 8; i += threads)
+    copy_async_16(shared_address(stage + i * 8), source + i * 8);
+}
+
+/// Two operands of a product in fp16, the first in the lower half.
+__device__ __forceinline__ uint32_t pack_operands(float low, float high) { return pack_halves(low, high); }
+__device__ __forceinline__ uint32_t pack_operands(uint16_t low, uint16_t high) {
+  return low | static_cast<uint32_t>(high) << 16;
+}
+
 /// The sums of 8 strips: sums[row] is a lane's part of the product of that row.
 template <class Tile>
-__device__ __forceinline__ void multiply_few_strips(const float* inputs, int corner, int pitch,
+__device__ __forceinline__ void multiply_few_strips(const typename Tile::Input* inputs, int corner, int pitch,
                                                     const int (&taps)[Tile::kUnits][2],
                                                     const uint32_t (&masks)[Tile::kUnits][2],
                                                     const uint32_t (&a)[Tile::kR][Tile::kUnits][Tile::kWords],
@@ -90,8 +113,8 @@ __device__ __forceinline__ void multiply_few_strips(const float* inputs, int cor
   for (int u = 0; u < kUnits; ++u) places[u][0] = corner + taps[u][0], places[u][1] = corner + taps[u][1];
 #pragma unroll
   for (int i = 0; i < kRows + kR - 1; ++i) {
-    const float* row = inputs + i * pitch;  // one for all lanes
-    float value[kUnits][2];
+    const typename Tile::Input* row = inputs + i * pitch;  // one for all lanes
+    typename Tile::Input value[kUnits][2];
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) value[u][0] = row[places[u][0]], value[u][1] = row[places[u][1]];
     // Taps that only fill the last units count as zeros, whatever is read. choose_variant() takes the fewest units that
@@ -113,7 +136,7 @@ __device__ __forceinline__ void multiply_few_strips(const float* inputs, int cor
       uint32_t b[kUnits];
 #pragma unroll
       for (int u = 0; u < kUnits; ++u) {
-        b[u] = pack_halves(value[u][0], value[u][1]);
+        b[u] = pack_operands(value[u][0], value[u][1]);
         if (masked(u)) b[u] &= masks[u][0];
       }
 #pragma unroll
@@ -175,10 +198,27 @@ __device__ __forceinline__ void store_few_strips(const TensorCoreFewShape& shape
     }
   }
 }
+/// Writes staged outputs, `count` from `first` on, to y as fp16.
+__device__ __forceinline__ void write_few_halves(const float* outputs, uint16_t* y, int64_t first, int count,
+                                                 int threads) {
+  const int thread = static_cast<int>(threadIdx.x);
+  uint16_t* target = y + first;
+  const int pieces = first % 8 == 0 ? count / 8 : 0;
+  for (int i = thread; i < pieces; i += threads) {
+    const float4 low = reinterpret_cast<const float4*>(outputs)[2 * i],
+                 high = reinterpret_cast<const float4*>(outputs)[2 * i + 1];
+    reinterpret_cast<uint4*>(target)[i] =
+        make_uint4(pack_halves(low.x, low.y), pack_halves(low.z, low.w), pack_halves(high.x, high.y),
+                   pack_halves(high.z, high.w));
+  }
+  for (int i = pieces * 8 + thread; i < count; i += threads)
+    target[i] = __half_as_ushort(__float2half_rn(outputs[i]));
+}
 #endif
 
 // computes    y [N, K, P, Q] of x [N, C, H, W] with K filters kR x S, stride 1, bias, optional ReLU; with `pool` the
-//             maxima of 2x2 windows of that, stride 2; operands rounded to tf32 or fp16, sums in fp32
+//             maxima of 2x2 windows of that, stride 2; operands rounded to tf32 or fp16, sums in fp32; x and y fp32
+//             or, for a layer between others, fp16
 // work split  persistent blocks over `images` images at a time; warp = 8 strips of kWide x kRows outputs, all filters
 // memory      shared: two stages of whole images with their padding, filled by cp.async one stage ahead; the outputs
 //             of a stage, stored from there as they lie in y; a table of strips. Registers: all filters
@@ -186,17 +226,18 @@ __device__ __forceinline__ void store_few_strips(const TensorCoreFewShape& shape
 // measured    H200, tf32: LeNet's conv1 / conv2 with pooling, batch 10,000, hot: 36.83 / 30.78 us
 //             (docs/results/2026-11-29-h200/profile-batch-10000-tf32.json)
 template <class Tile>
-__global__ void __launch_bounds__(Tile::kThreads) conv_tensor_core_few_kernel(
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) conv_tensor_core_few_kernel(
     const TensorCoreFewShape shape,
-    const float* __restrict__ x,           // [N, C, H, W]
+    const float* __restrict__ x,           // [N, C, H, W] of Tile::Input
     const uint32_t* __restrict__ filters,  // [kR, kUnits, 32 lanes, kWords] packed
     const float* __restrict__ bias,        // [16]
-    float* __restrict__ y) {               // [N, K, P, Q]
+    float* __restrict__ y) {               // [N, K, P, Q], with half_outputs of fp16
 #if __CUDA_ARCH__ >= 800
   extern __shared__ __align__(16) unsigned char shared[];
   constexpr int kUnits = Tile::kUnits, kWords = Tile::kWords, kThreads = Tile::kThreads;
-  float* stages = reinterpret_cast<float*>(shared);
-  float* outputs = stages + 2 * shape.stage;
+  using Input = typename Tile::Input;
+  auto* stages = reinterpret_cast<Input*>(shared);
+  auto* outputs = reinterpret_cast<float*>(stages + 2 * shape.stage);
   auto* strips =
       reinterpret_cast<TensorCoreFewStrip*>(outputs + (shape.images * shape.output_image + 3) / 4 * 4);
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
@@ -241,15 +282,16 @@ __global__ void __launch_bounds__(Tile::kThreads) conv_tensor_core_few_kernel(
 
   int64_t first = static_cast<int64_t>(blockIdx.x) * shape.images;
   const int64_t step = static_cast<int64_t>(gridDim.x) * shape.images;
-  if (first < shape.n) fetch_few_images(shape, x, first, stages, kThreads);
+  const auto* images_of_x = reinterpret_cast<const Input*>(x);
+  if (first < shape.n) fetch_few_images(shape, images_of_x, first, stages, kThreads);
   commit_copies();
   for (int stage = 0; first < shape.n; first += step, stage ^= 1) {
     wait_for_copies<0>();
     __syncthreads();  // the stage is visible; no thread reads the other one or the outputs any more
     if (first + step < shape.n)
-      fetch_few_images(shape, x, first + step, stages + (stage ^ 1) * shape.stage, kThreads);
+      fetch_few_images(shape, images_of_x, first + step, stages + (stage ^ 1) * shape.stage, kThreads);
     commit_copies();
-    const float* inputs = stages + stage * shape.stage;
+    const Input* inputs = stages + stage * shape.stage;
     const int images = static_cast<int>(min(int64_t{shape.images}, shape.n - first));
     for (int tile = warp * Tile::kStrips; tile < images * shape.strips;
          tile += kThreads / 32 * Tile::kStrips) {
@@ -264,6 +306,10 @@ __global__ void __launch_bounds__(Tile::kThreads) conv_tensor_core_few_kernel(
     }
     __syncthreads();
     const int count = images * shape.output_image;
+    if (shape.half_outputs) {
+      write_few_halves(outputs, reinterpret_cast<uint16_t*>(y), first * shape.output_image, count, kThreads);
+      continue;
+    }
     float* target = y + first * shape.output_image;
     const int quads = first * shape.output_image % 4 == 0 ? count / 4 : 0;
     for (int i = thread; i < quads; i += kThreads) {

@@ -8,8 +8,10 @@
 namespace lenslet {
 
 /// Whether that kernel computes a problem within own_kernel_limits() in tf32 and fp16, pooled 2x2 or not: yes, or no
-/// with a reason that begins with `what`.
-Support few_support(const char* what, const Conv2dProblem& problem, bool pool);
+/// with a reason that begins with `what` and ends with `remedy`.
+Support few_support(const char* what, const Conv2dProblem& problem, bool pool, const char* remedy);
+/// Whether it computes the problem in fp16 with `ends`: yes, or no with the reason.
+Support few_takes(const Conv2dProblem& problem, bool pool, const ConvEnds& ends);
 /// Whether `auto` should prefer it to fp32: it supports the problem, which has many images.
 bool few_suits(const Conv2dProblem& problem);
 /// The kernel; null if it does not support the problem.
