@@ -401,7 +401,8 @@ void OptionTable::add_server() {
 
 void OptionTable::add_results() {
   line.flag("--verbose", LENSLET_MEMBER(verbose),
-            "also the libraries, every backend, and what a missing GPU would offer", backends | doctor);
+            "also the libraries, every backend, and what a missing GPU would offer",
+            backends | doctor | inspect);
   line.option("--json", Text{"FILE"}, LENSLET_MEMBER(json), "result as JSON; '-' is standard output",
               all | inspect | diff);
   line.option("--csv", Text{"FILE"}, LENSLET_MEMBER(csv), "result as CSV; '-' is standard output",

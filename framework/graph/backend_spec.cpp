@@ -43,6 +43,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates) {
+  // Any short word is near to a text without letters, or with one.
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.size() < 2 || std::none_of(text.begin(), text.end(), is_letter)) return {};
   std::string best;
   size_t best_distance = std::max<size_t>(2, text.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "apps/common/results/result_file.h"
 
 namespace lenslet {
 namespace {
@@ -48,6 +52,49 @@ TEST(Glossary, ExplainsAWordUpToAComma) {
   const std::string index = glossary_index();
   for (const char* quoted : {"'interval, >= 95 %'", "'layers, sum'"})
     EXPECT_NE(index.find(quoted), std::string::npos) << index;
+}
+
+// The keys of a JSON value, without those of maps, whose keys are free.
+void add_keys(const nlohmann::ordered_json& value, std::set<std::string>& keys) {
+  for (const auto& [key, member] : value.items()) {
+    if (value.is_object()) keys.insert(key);
+    if (key != "labels" && key != "stages_ns" && member.is_structured()) add_keys(member, keys);
+  }
+}
+
+// `explain` takes any key of a row in JSON and any column of it in CSV: the words come from the row's own field list.
+TEST(Glossary, ExplainsEveryKeyAndColumnOfARow) {
+  ResultRow row;
+  row.time.samples = row.end_to_end.samples = 1;
+  row.error.emplace();
+  row.accuracy.emplace();
+  row.published.emplace();
+  row.launches.emplace_back();
+  nlohmann::ordered_json json;
+  JsonObject::put(json, row);
+  std::set<std::string> keys;
+  add_keys(json, keys);
+  const std::vector<std::string> columns = csv_row(row).columns;
+  keys.insert(columns.begin(), columns.end());
+  EXPECT_GE(keys.size(), 65u);
+  for (const char* key : {"median", "median_ns", "end_to_end_p90_ns", "checked", "occupancy", "counted"})
+    EXPECT_EQ(keys.count(key), 1u) << key;
+  for (const std::string& key : keys) EXPECT_NE(find_in_glossary(key), nullptr) << key;
+}
+
+TEST(Glossary, ExplainsTheWordsOfCells) {
+  for (const char* word :
+       {"int8", "uint8", "uint4", "bf16", "any", "logits", "prediction", "F(4x4,3x3)", "F(2x2,5x5)", "<-",
+        "call", "copy", "graph", "mapped", "polled", "resident", "few", "no_digit"})
+    EXPECT_NE(find_in_glossary(word), nullptr) << word;
+}
+
+// Every kind of entry is in the index.
+TEST(Glossary, IndexHasEveryWord) {
+  const std::string index = "\n" + glossary_index();
+  for (const GlossaryEntry& entry : glossary())
+    EXPECT_NE(index.find("\n" + entry.kind + ": "), std::string::npos)
+        << entry.words.at(0) << ": " << entry.kind;
 }
 
 }  // namespace

@@ -49,6 +49,23 @@ TEST(Inspect, DescribesAnotherNetworkThatRuns) {
   EXPECT_GE(document.at("activation_bytes").get<int>(), 2 * 8 * 16 * 16 * 4);
 }
 
+// Without a usable GPU its rows are in the file and behind --verbose.
+TEST(Inspect, ListsTheBackendsOfAMissingGpuOnRequest) {
+  ProgramOptions hidden;
+  hidden.environment = {{"CUDA_VISIBLE_DEVICES", "-1"}};
+  const std::string line = "lenslet inspect " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx --wide";
+  const auto has_rows_of_gpu = [&](const std::string& flags) {
+    const std::string out = expect_run(run_line(line + flags, hidden), kOk, "stem").out;
+    return out.find(" cuda ") != std::string::npos;
+  };
+  bool built = false;
+  expect_run(run_line(line + " --json {dir}/out/hidden.json", hidden), kOk, "stem");
+  for (const json& layer : read_json("{dir}/out/hidden.json").at("layers"))
+    built = built || layer.at("device") == "cuda";
+  EXPECT_FALSE(has_rows_of_gpu(""));
+  EXPECT_EQ(has_rows_of_gpu(" --verbose"), built);
+}
+
 TEST(Inspect, TakesNoneOfTheMemoryThatItStates) {
   ProgramOptions options;
   options.environment = {{"LENSLET_DEVICE_MEMORY_LIMIT", "64M"}};

@@ -164,7 +164,8 @@ TEST(Tables, WideAddsTheColumnsThatDidNotFit) {
 
 TEST(Tables, TheDefaultIs100ColumnsAndNonsenseIsIgnored) {
   // A table without measured values, which differs for each width.
-  const std::string line = "lenslet inspect " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx";
+  const std::string line =
+      "lenslet inspect --verbose " LENSLET_SOURCE_DIR "/tests/models/onnx/separable.onnx";
   const std::string expected = run_in(line, "100").out;
   EXPECT_NE(run_in(line, "99").out, expected);
   for (const char* const nonsense : {"", "wide", "-5", "100x"})

@@ -165,6 +165,19 @@ TEST(Compare, PairsRowsByWhatTheyMeasure) {
   EXPECT_TRUE(comparison.warnings.empty());
 }
 
+TEST(Compare, StatesAReasonOfBothFilesOnce) {
+  ResultRow refused = timed(1000, 1, 100, "winograd");
+  refused.status = row_status::kUnsupported;
+  refused.reason = "stride 2";
+  ResultRow other = refused;
+  const auto reason = [&] {
+    return compare_results(file_of({refused}), file_of({other}), kThreshold).uncompared.at(0).reason;
+  };
+  EXPECT_EQ(reason(), "UNSUPPORTED in both files (stride 2)");
+  other.reason = "stride 3";
+  EXPECT_EQ(reason(), "UNSUPPORTED in the old file (stride 2); UNSUPPORTED in the new file (stride 3)");
+}
+
 TEST(Compare, RowsThatShareAKeyArePairedInTheirOrder) {
   const ReadResults before = file_of({timed(1000, 1, 100), timed(5000, 1, 100)});
   const Comparison comparison = compare_results(before, before, kThreshold);

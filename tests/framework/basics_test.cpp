@@ -114,7 +114,8 @@ TEST(BackendSpec, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest_match("winograd", names), "");
   EXPECT_EQ(nearest_match("--batch", {"--math", "--batch-sizes", "--batch-size", "--batches-of"}),
             "--batch-size");
-  EXPECT_EQ(nearest_match("", names), "");
+  for (const char* text : {"", "a", "<-", "->"})
+    EXPECT_EQ(nearest_match(text, {"a1", "L1", "us", "ab"}), "") << text;
 }
 
 TEST(BackendSpec, RefusesUnknownNamesWithAHint) {

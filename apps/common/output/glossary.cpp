@@ -126,7 +126,7 @@ std::string explain(const std::string& word) {
 
 std::string glossary_index() {
   std::string text;
-  for (const char* kind : {"backend", "ceiling", "status", "column", "term"}) {
+  for (const char* kind : {"backend", "ceiling", "status", "column", "term", "key"}) {
     std::vector<std::string> words;
     for (const GlossaryEntry& entry : glossary()) {
       if (entry.kind != kind) continue;

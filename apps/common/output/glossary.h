@@ -10,7 +10,7 @@ namespace lenslet {
 
 struct GlossaryEntry {
   std::vector<std::string> words;  // the first is the usual one
-  std::string kind;                // "backend", "column", "status", "ceiling", "term"
+  std::string kind;                // "backend", "column", "status", "ceiling", "term", "key"
   std::string see;                 // where to read on, such as "docs/measuring.md, Ceilings"
   std::vector<std::string> lines;  // the first is a sentence of its own
 };

@@ -37,6 +37,8 @@ std::string percent(double ratio) {
 
 // Why a pair cannot be compared; empty if it can.
 std::string obstacle(const ResultRow& before, const ResultRow& after) {
+  if (before.status != row_status::kPassed && before.status == after.status && before.reason == after.reason)
+    return concat(after.status, " in both files", after.reason.empty() ? "" : " (" + after.reason + ")");
   std::string why;
   for (const auto& [row, where] : {std::make_pair(&before, "old"), std::make_pair(&after, "new")}) {
     if (row->status != row_status::kPassed) {
@@ -144,11 +146,12 @@ void print_rows(Console& console, const Comparison& comparison) {
 
 void print_uncompared(Console& console, const Comparison& comparison) {
   if (comparison.uncompared.empty()) return;
-  console.line("\nnot compared:");
-  for (const UncomparedRow& row : comparison.uncompared) {
-    const ResultRow& shown = row.after != nullptr ? *row.after : *row.before;
-    console.line(concat("  ", printable_excerpt(describe(shown)), ": ", printable_line(row.reason)), 4);
-  }
+  Table table;
+  table.column("not compared", Table::Align::kLeft).column("reason", Table::Align::kLeft, Table::Use::kNote);
+  for (const UncomparedRow& row : comparison.uncompared)
+    table.row({describe(row.after != nullptr ? *row.after : *row.before), row.reason});
+  console.line();
+  console.print(table);
 }
 
 // Why no row got a verdict; empty if a row did.

@@ -1,4 +1,5 @@
 // lenslet inspect: what an ONNX file contains, and which of its nodes Lenslet has a layer for.
+#include <algorithm>
 #include <cmath>
 
 #include "api/model_setup.h"
@@ -43,6 +44,7 @@ struct EndRow {
 /// Which backends compute a layer on one kind of device, and why the others do not.
 struct SupportedLayer {
   std::string layer, type, device;
+  bool usable = true;                          // whether work can run on such a device here
   std::vector<std::string> backends, refused;  // "winograd: supports 3x3 and 5x5 filters, ..."
   template <class Self, class V>
   static void fields(Self& row, V&& v) {
@@ -60,8 +62,12 @@ std::vector<SupportedLayer> supported_layers(const Graph& graph) {
     build.device = target.device;
     for (size_t i = 1; i < graph.nodes().size(); ++i) {
       const Graph::Node& node = graph.nodes()[i];
-      SupportedLayer row{
-          node.name, std::string(node.layer->type()), target.device.is_cuda() ? "cuda" : "cpu", {}, {}};
+      SupportedLayer row{node.name,
+                         std::string(node.layer->type()),
+                         target.device.is_cuda() ? "cuda" : "cpu",
+                         target.usable,
+                         {},
+                         {}};
       const OperatorRequest request = node_request(graph, i, shapes, build);
       for (const BackendEntry* entry : node.layer->backend_entries(target.device.kind)) {
         const Support support = node.layer->supports(*entry, request);
@@ -162,6 +168,18 @@ Table table_of(const std::vector<SupportedLayer>& layers) {
   return table.of(layers);
 }
 
+// Without `verbose` only the layers of usable devices, as `backends` lists them.
+void print_layers(Console& console, std::vector<SupportedLayer> layers, bool verbose) {
+  if (!verbose) {
+    const auto unusable = [](const SupportedLayer& row) { return !row.usable; };
+    const auto shown = std::remove_if(layers.begin(), layers.end(), unusable);
+    if (shown != layers.end())
+      console.line(concat("GPU: ", cuda_status().reason, "; --verbose lists its backends"));
+    layers.erase(shown, layers.end());
+  }
+  console.print(table_of(layers));
+}
+
 // The acceptance with all the reasons against it.
 void print_acceptance(Console& console, const onnx::Summary& summary, const Acceptance& acceptance) {
   if (acceptance.runs && acceptance.difference.empty())
@@ -215,7 +233,7 @@ ExitCode run_inspect(const InspectOptions& options) {
   if (import.graph) {
     layers = supported_layers(*import.graph);
     console.line();
-    console.print(table_of(layers));
+    print_layers(console, layers, options.verbose);
     console.line();
     const std::string what = "memory of a pass of one sample on the CPU, besides the weights: ";
     try {

@@ -93,6 +93,7 @@ struct DoctorOptions : CommonOptions {
 
 struct InspectOptions : OutputOptions {
   std::vector<std::string> files;  // one ONNX file
+  bool verbose = false;            // also the backends of a GPU that is not there
 };
 
 struct DiffOptions : CommonOptions {
