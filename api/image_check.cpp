@@ -53,9 +53,10 @@ std::string ImageCheck::complaint() const {
     return concat("images: expected normalised float32, ", paper_, " for paper to ", ink_, " for ink; found ",
                   min_, " to ", max_, ", which are pixels");
   }
-  if (are_dark_on_light()) {
-    return concat("images: expected bright ink on dark paper, found dark on light in ", light_, " of ",
-                  with_ink_, " images looked at");
+  if (are_of_wrong_polarity()) {
+    return concat(inverted_ ? "images to invert: expected dark on light, found bright on dark in "
+                            : "images: expected bright ink on dark paper, found dark on light in ",
+                  light_, " of ", with_ink_, " images looked at");
   }
   return {};
 }

@@ -21,12 +21,14 @@ class ImageCheck {
  public:
   static constexpr int64_t kMaxLookedAt = 64;  ///< Images to look at.
 
-  /// For pixels of 0 to 255.
-  ImageCheck() = default;
+  /// For pixels of 0 to 255. `inverted`: the caller exchanges dark and bright after the check, which looks at the
+  /// images as they were passed.
+  explicit ImageCheck(bool inverted = false) : inverted_(inverted) {}
   /// For floats: the values of paper and of full ink.
-  explicit ImageCheck(const Normalisation& normalisation)
+  explicit ImageCheck(const Normalisation& normalisation, bool inverted = false)
       : paper_(-normalisation.mean() / normalisation.std()),
-        ink_((1 - normalisation.mean()) / normalisation.std()) {}
+        ink_((1 - normalisation.mean()) / normalisation.std()),
+        inverted_(inverted) {}
 
   /// Looks at one image more.
   void look_at(const PixelPair* pairs) {
@@ -41,7 +43,10 @@ class ImageCheck {
     ++with_ink_;
     const float middle = (paper_ + ink_) / 2;
     int bright = 0;
-    const auto count = [&](const Value* pixel) { bright += static_cast<float>(*pixel) > middle; };
+    const auto count = [&](const Value* pixel) {
+      const auto value = static_cast<float>(*pixel);
+      bright += inverted_ ? value < middle : value > middle;
+    };
     for (int i = 0; i < kSide; ++i) count(image + i);
     for (int i = 0; i < kSide; ++i) count(image + kPixels - kSide + i);
     for (int i = 1; i + 1 < kSide; ++i) count(image + i * kSide), count(image + i * kSide + kSide - 1);
@@ -60,11 +65,15 @@ class ImageCheck {
   /// Whether all values read by look_for_numbers() are finite.
   bool are_numbers() const { return odd_image_ < 0; }
   /// Whether floats have no value below 0, as pixels have none.
-  bool are_pixels() const { return paper_ < 0 && with_ink_ > 0 && min_ >= 0; }
+  bool are_pixels() const {
+    // Dark on light normalised has none either if its ink is pale, but paper that inverting moves below 0.
+    const bool has_paper = inverted_ && max_ > paper_ + ink_ && max_ < 2 * ink_;
+    return paper_ < 0 && with_ink_ > 0 && min_ >= 0 && !has_paper;
+  }
   /// Whether pixels seem to go to 1, not to 255.
   bool are_shares() const { return max_ <= 1; }
-  /// Whether most are dark ink on light paper.
-  bool are_dark_on_light() const { return 2 * light_ > with_ink_; }
+  /// Whether most are dark ink on light paper; of images to be inverted, whether most are bright on dark.
+  bool are_of_wrong_polarity() const { return 2 * light_ > with_ink_; }
   /// What was expected and found, for the first of these that holds; without a remedy. Empty: nothing is wrong.
   std::string complaint() const;
 
@@ -78,6 +87,7 @@ class ImageCheck {
   }
 
   float paper_ = 0, ink_ = 255;
+  bool inverted_ = false;
   float min_ = HUGE_VALF, max_ = -HUGE_VALF;  // until a value below 0 was seen
   int64_t with_ink_ = 0, light_ = 0;          // images
   int64_t odd_image_ = -1;                    // the first with a value that is not finite

@@ -123,6 +123,7 @@ typedef enum lenslet_refusal {
 #define LENSLET_WARNING_UNEVEN 1024u       /* the digits differ much in height */
 #define LENSLET_WARNING_FAINT_MARK 2048u   /* a mark as high as the others was too faint to be read */
 #define LENSLET_WARNING_SLANTED 4096u      /* a strongly slanted digit, or a stroke that may be a slash */
+#define LENSLET_WARNING_UNCERTAIN 8192u    /* for a digit another one is about as likely */
 
 /** A digit in a picture, or a mark that is refused. */
 typedef struct lenslet_digit {

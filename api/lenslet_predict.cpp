@@ -43,29 +43,21 @@ void invert(const Value* from, size_t count, float sum, std::vector<Value>& to) 
 
 template <typename Value>
 void check_images(const lenslet_model& model, const Value* images, int64_t count) {
-  const Normalisation& normalisation = model.model.normalisation();
-  ImageCheck look;
+  const bool inverted = model.images == Images::kInvert;
+  ImageCheck look(inverted);
   if constexpr (std::is_same_v<Value, float>) {
-    look = ImageCheck(normalisation);
+    look = ImageCheck(model.model.normalisation(), inverted);
     look.look_for_numbers(images, 0, count);
   }
   const int64_t looked_at = std::min(count, ImageCheck::kMaxLookedAt);
-  std::vector<Value> room;
-  for (int64_t i = 0; i < looked_at; ++i) {
-    const Value* image = images + static_cast<size_t>(i * count / looked_at) * kValues<Value>;
-    if (model.images == Images::kInvert) {
-      invert(image, 1, paper_plus_ink<Value>(normalisation), room);
-      image = room.data();
-    }
-    look.look_at(image);
-  }
+  for (int64_t i = 0; i < looked_at; ++i)
+    look.look_at(images + static_cast<size_t>(i * count / looked_at) * kValues<Value>);
   const std::string complaint = look.complaint();
   if (complaint.empty()) return;
   const char* const remedy = !look.are_numbers() ? "replace such values"
                              : look.are_pixels() ? "normalise them, or pass bytes to the _u8 function"
-                             : model.images == Images::kInvert
-                                 ? "pass options.images \"check\", which does not invert them"
-                                 : "pass options.images \"invert\" to swap dark and bright";
+                             : inverted          ? "pass options.images \"check\", which does not invert them"
+                                                 : "pass options.images \"invert\" to swap dark and bright";
   throw lenslet::UsageError(
       concat(complaint, "; ", remedy, ", or pass options.images \"any\" to skip the check"));
 }

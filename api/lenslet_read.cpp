@@ -41,7 +41,8 @@ static_assert(same(LENSLET_WARNING_EDGE_LEFT_OUT, PictureWarning::kEdgeLeftOut) 
                   same(LENSLET_WARNING_WIDE_GAP, PictureWarning::kWideGap) &&
                   same(LENSLET_WARNING_UNEVEN, PictureWarning::kUnevenHeights) &&
                   same(LENSLET_WARNING_FAINT_MARK, PictureWarning::kFaintMark) &&
-                  same(LENSLET_WARNING_SLANTED, PictureWarning::kSlanted),
+                  same(LENSLET_WARNING_SLANTED, PictureWarning::kSlanted) &&
+                  same(LENSLET_WARNING_UNCERTAIN, PictureWarning::kUncertain),
               "lenslet.h has the warnings of picture_warning.h");
 
 // A later version that adds fields at the end adds this size beside its own.

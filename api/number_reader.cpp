@@ -22,6 +22,8 @@ constexpr double kBetterCut = 1.5;
 // Energy above the threshold that every part of a cut needs, since parts of letters look like digits too. A wide mark
 // below it may be several digits.
 constexpr double kSure = 1.5;
+// A digit of a smaller probability gets a warning with the next.
+constexpr double kCertain = 0.6;
 
 // "-4.07"
 std::string hundredths(double value) {
@@ -154,6 +156,17 @@ void add_mark(const DigitMark& mark, MarkAnswers& answers, Reading& reading) {
   }
 }
 
+void warn_of_uncertain_digits(Reading& reading) {
+  for (size_t i = 0; i < reading.digits.size(); ++i) {
+    const std::vector<ReadDigit::Guess>& top = reading.digits[i].top;
+    if (!(top[0].probability < kCertain)) continue;
+    const std::string which = reading.digits.size() == 1 ? "the digit" : concat("digit ", i + 1);
+    reading.warnings.add(PictureWarning::kUncertain,
+                         concat(which, " is uncertain: ", top[0].digit, " ", percent(top[0].probability),
+                                ", ", top[1].digit, " ", percent(top[1].probability)));
+  }
+}
+
 }  // namespace
 
 std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& numbers) {
@@ -183,6 +196,8 @@ std::vector<Reading> read_numbers(Model& model, const std::vector<NumberMarks>& 
     if (reading.refusal != Refusal::kNone) {
       reading.number.clear();
       reading.probability = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      warn_of_uncertain_digits(reading);
     }
     readings.push_back(std::move(reading));
   }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <string_view>
 
 #include "framework/base/error.h"
+#include "framework/base/shell_word.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
 #include "framework/io/picture_decoders.h"
@@ -18,29 +20,31 @@ struct Magic {
   const char* bytes;
   size_t length, offset;
   const char* name;
-  const char* convert = nullptr;  // the file's name for ImageMagick's convert; null if it holds no photo
+  // The ending of such a file for ImageMagick's convert, with [0] if it may hold several pictures; null if it holds no
+  // photo.
+  const char* convert = nullptr;
 };
 
 // Common formats that are refused by name. Lengths are explicit, because entries may contain zero bytes.
 constexpr Magic kRefused[] = {
-    {"WEBP", 4, 8, "WebP", "in.webp"},
-    {"GIF8", 4, 0, "GIF", "'in.gif[0]'"},
-    {"ftypheic", 8, 4, "HEIC", "in.heic"},
-    {"ftypheix", 8, 4, "HEIC", "in.heic"},
-    {"ftypheim", 8, 4, "HEIC", "in.heic"},
-    {"ftyphevc", 8, 4, "HEIC", "in.heic"},
-    {"ftypmif1", 8, 4, "HEIF", "in.heif"},
-    {"ftypavif", 8, 4, "AVIF", "in.avif"},
-    {"II*\0", 4, 0, "TIFF", "'in.tif[0]'"},
-    {"MM\0*", 4, 0, "TIFF", "'in.tif[0]'"},
-    {"II+\0", 4, 0, "TIFF", "'in.tif[0]'"},
-    {"MM\0+", 4, 0, "TIFF", "'in.tif[0]'"},
+    {"WEBP", 4, 8, "WebP", ".webp"},
+    {"GIF8", 4, 0, "GIF", ".gif[0]"},
+    {"ftypheic", 8, 4, "HEIC", ".heic"},
+    {"ftypheix", 8, 4, "HEIC", ".heic"},
+    {"ftypheim", 8, 4, "HEIC", ".heic"},
+    {"ftyphevc", 8, 4, "HEIC", ".heic"},
+    {"ftypmif1", 8, 4, "HEIF", ".heif"},
+    {"ftypavif", 8, 4, "AVIF", ".avif"},
+    {"II*\0", 4, 0, "TIFF", ".tif[0]"},
+    {"MM\0*", 4, 0, "TIFF", ".tif[0]"},
+    {"II+\0", 4, 0, "TIFF", ".tif[0]"},
+    {"MM\0+", 4, 0, "TIFF", ".tif[0]"},
     {"%PDF", 4, 0, "PDF"},
     {"8BPS", 4, 0, "Photoshop"},
     {"\0\0\1\0", 4, 0, "Windows icon"},
-    {"\xff\x0a", 2, 0, "JPEG XL", "in.jxl"},
-    {"\0\0\0\x0cJXL ", 8, 0, "JPEG XL", "in.jxl"},
-    {"\0\0\0\x0cjP  ", 8, 0, "JPEG 2000", "in.jp2"},
+    {"\xff\x0a", 2, 0, "JPEG XL", ".jxl"},
+    {"\0\0\0\x0cJXL ", 8, 0, "JPEG XL", ".jxl"},
+    {"\0\0\0\x0cjP  ", 8, 0, "JPEG 2000", ".jp2"},
     {"\x76\x2f\x31\x01", 4, 0, "OpenEXR"},
     {"qoif", 4, 0, "QOI"},
     {"P7\n", 3, 0, "PAM"},
@@ -60,15 +64,28 @@ bool has_magic(const std::vector<uint8_t>& bytes, const char* magic, size_t leng
   return bytes.size() >= offset + length && std::memcmp(bytes.data() + offset, magic, length) == 0;
 }
 
+// "convert 'my photo.heic' out.png". `path` may be empty.
+std::string convert_command(std::string_view path, std::string_view ending) {
+  const size_t frame = std::min(ending.find('['), ending.size());
+  std::string word = path.empty()     ? concat("in", ending.substr(0, frame))
+                     : path[0] == '-' ? concat("./", path)
+                                      : std::string(path);
+  word += ending.substr(frame);
+  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) || std::strchr("._/+-", c);
+  });
+  return concat("convert ", plain ? word : shell_word(word), " out.png");
+}
+
 // The likely format of a file that no decoder reads, with advice: "a WebP file; convert it …", "text". Empty if the
 // format is unknown.
-std::string refused_format(const std::vector<uint8_t>& bytes) {
+std::string refused_format(const std::vector<uint8_t>& bytes, const std::string& path) {
   for (const Magic& magic : kRefused) {
     if (has_magic(bytes, magic.bytes, magic.length, magic.offset)) {
       const bool vowel = std::strchr("AEIO", magic.name[0]) != nullptr;
       const std::string file = concat(vowel ? "an " : "a ", magic.name, " file");
       return magic.convert
-                 ? concat(file, "; convert it with ImageMagick: convert ", magic.convert, " out.png")
+                 ? concat(file, "; convert it with ImageMagick: ", convert_command(path, magic.convert))
                  : file;
     }
   }
@@ -144,7 +161,7 @@ void check_picture_size(uint64_t width, uint64_t height, double bytes_per_pixel,
 }
 
 Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
-                       const PictureLimits& limits) {
+                       const PictureLimits& limits, const std::string& path) {
   if (bytes.empty())
     throw DataError(concat(origin, ": the file is empty, expected a ", kFormats, " picture"));
   if (bytes.size() > limits.max_file_bytes) {
@@ -157,7 +174,7 @@ Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& ori
       (std::isspace(bytes[2]) || bytes[2] == '#')) {
     return decode_pnm(bytes, origin, limits);
   }
-  const std::string guess = refused_format(bytes);
+  const std::string guess = refused_format(bytes, path);
   if (has_magic(bytes, "BM", 2) && guess != "text") return decode_bmp(bytes, origin, limits);
   throw DataError(concat(origin, ": expected a ", kFormats, " picture, found ",
                          guess.empty() ? "an unknown format" : guess));
@@ -175,7 +192,8 @@ bool is_small_picture(const std::vector<uint8_t>& bytes) {
 }
 
 Picture read_picture(const std::string& path, const PictureLimits& limits) {
-  return decode_picture(read_file(path, limits.max_file_bytes), name_in_errors(path), limits);
+  return decode_picture(read_file(path, limits.max_file_bytes), name_in_errors(path), limits,
+                        path == "-" ? std::string() : path);
 }
 
 }  // namespace lenslet

@@ -40,9 +40,9 @@ const char* picture_formats();
 
 /// Decodes the bytes of a file. A JPEG that needs too much memory is decoded at 1/2, 1/4 or 1/8 of its size. Applies
 /// the Exif orientation. Throws DataError naming `origin`: empty, truncated, too large, or an unsupported format (with
-/// the supported ones).
+/// the supported ones, and with a command that converts the file `path`, unless it is empty).
 Picture decode_picture(const std::vector<uint8_t>& bytes, const std::string& origin,
-                       const PictureLimits& limits = {});
+                       const PictureLimits& limits = {}, const std::string& path = {});
 /// Whether a picture needs at most about 4 MiB to decode and prepare, according to its header, so that every thread may
 /// decode one at the same time. False if the header does not show it.
 bool is_small_picture(const std::vector<uint8_t>& bytes);

@@ -74,7 +74,9 @@ class ListReader {
   };
 
   void read_text(const std::string& text, const std::string& origin) {
-    const std::string_view all = text;
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors put it before UTF-8
+    std::string_view all = text;
+    if (all.substr(0, kByteOrderMark.size()) == kByteOrderMark) all.remove_prefix(kByteOrderMark.size());
     std::string line;  // with the lines that continue it
     size_t number = 0, first = 1;
     for (size_t at = 0; at < all.size();) {
@@ -181,11 +183,15 @@ class ListReader {
     }
     std::string text = through(faults_[0].origin) + joined(parts, "; ");
     if (faults_.size() == explained) return text;
-    text += "; also malformed: ";
     size_t named = explained;
+    const char* before = "; also malformed: ";
     // A message of kMaxLineBytes would lose its middle.
-    for (; named < std::min(faults_.size(), kNamedFaults) && text.size() < kMaxLineBytes - 300; ++named)
-      text += concat(named == explained ? "" : ", ", place(named));
+    for (; named < std::min(faults_.size(), kNamedFaults) && text.size() < kMaxLineBytes - 300; ++named) {
+      const Fault &fault = faults_[named], &last = faults_[named - 1];
+      if (fault.origin == last.origin && fault.line == last.line) continue;  // several in one line
+      text += concat(before, place(named));
+      before = ", ";
+    }
     if (named < faults_.size()) text += concat(" and ", faults_.size() - named, " or more others");
     return text;
   }

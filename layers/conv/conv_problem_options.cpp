@@ -14,25 +14,31 @@ namespace {
 // They change how benchdnn measures, or the layout and algorithm that it requests of oneDNN, not what is computed.
 constexpr std::string_view kWithoutEffect[] = {"--alg",
                                                "--allow-enum-tags-only",
+                                               "--attr-same-pd-check",
                                                "--attr-scratchpad",
                                                "--canonical",
+                                               "--check-ref-impl",
                                                "--cold-cache",
                                                "--conv",
+                                               "--cpu-isa-hints",
                                                "--ctx-exe",
                                                "--ctx-init",
                                                "--dtag",
                                                "--engine",
                                                "--execution-mode",
                                                "--fast-ref",
+                                               "--fast-ref-gpu",
                                                "--fix-times-per-prb",
                                                "--global-impl",
                                                "--impl",
                                                "--inplace",
+                                               "--match",
                                                "--max-ms-per-prb",
                                                "--mem-check",
                                                "--memory-kind",
                                                "--mode",
                                                "--mode-modifier",
+                                               "--num-streams",
                                                "--perf-template",
                                                "--repeats-per-prb",
                                                "--skip-impl",
@@ -49,8 +55,13 @@ struct Measured {
   std::vector<std::string_view> values;  // in lower case
 };
 const std::vector<Measured>& measured_values() {
-  static const std::vector<Measured> all = {
-      {"--dir", {"fwd_b", "fwd_d", "fwd_i"}}, {"--cfg", {"f32"}}, {"--bia-dt", {"undef", "f32"}}};
+  static const std::vector<Measured> all = {{"--dir", {"fwd_b", "fwd_d", "fwd_i"}},
+                                            {"--cfg", {"f32"}},
+                                            {"--bia-dt", {"undef", "f32"}},
+                                            // The defaults, which lists state beside other values.
+                                            {"--attr-acc-mode", {"strict"}},
+                                            {"--attr-deterministic", {"false"}},
+                                            {"--attr-fpmath", {"strict"}}};
   return all;
 }
 

@@ -23,6 +23,7 @@ enum class PictureWarning : uint32_t {
   kUnevenHeights = 1024,  // digits that may not belong to one number
   kFaintMark = 2048,      // a mark as large as a digit was too faint to be read
   kSlanted = 4096,        // a strongly slanted stroke or number
+  kUncertain = 8192,      // another digit is about as likely
 };
 
 /// Text of kBlank, which is a reason for a refusal too.

@@ -297,17 +297,18 @@ template <typename Value>
 void SampleArray::look_at(ImageCheck& check) const {
   const int64_t looked_at = std::min(count_, ImageCheck::kMaxLookedAt);
   std::vector<Value> room;
-  for (int64_t i = 0; i < looked_at; ++i) check.look_at(slice(i * count_ / looked_at, 1, room));
+  for (int64_t i = 0; i < looked_at; ++i) check.look_at(as_given(i * count_ / looked_at, 1, room));
 }
 
 void SampleArray::check_images(nb::handle given, const Normalisation& normalisation) const {
-  ImageCheck check;
+  const bool inverted = inverted_from_.has_value();
+  ImageCheck check(inverted);
   if (type_ == ElementType::kUint8) {
     look_at<uint8_t>(check);
   } else if (type_ == ElementType::kUint4) {
     look_at<PixelPair>(check);
   } else {
-    check = ImageCheck(normalisation);
+    check = ImageCheck(normalisation, inverted);
     std::vector<float> room;
     const int64_t part = in_order_ ? std::max<int64_t>(count_, 1) : ImageCheck::kMaxLookedAt;
     for (int64_t begin = 0; begin < count_; begin += part) {
@@ -320,9 +321,10 @@ void SampleArray::check_images(nb::handle given, const Normalisation& normalisat
   if (complaint.empty()) return;
   const std::string name = "images";
   const std::string bytes = converted(given, name, "uint8", check.are_shares());
-  const std::string remedy = !check.are_numbers()  ? "numbers in place of such values"
-                             : !check.are_pixels() ? "invert=True to exchange dark and bright"
-                                                   : concat(bytes, ", or lenslet.normalize() of that");
+  const std::string remedy =
+      !check.are_numbers()  ? "numbers in place of such values"
+      : !check.are_pixels() ? concat("invert=", inverted ? "False" : "True", " to exchange dark and bright")
+                            : concat(bytes, ", or lenslet.normalize() of that");
   throw nb::value_error(concat(complaint, ". Pass ", remedy, ", or check=False to skip the check").c_str());
 }
 

@@ -135,8 +135,11 @@ def test_dark_ink_is_noticed_and_inverted(cpu_model, bars):
     assert np.array_equal(cpu_model.logits((255 - bars)[::-1], invert=True), expected[::-1])
     check_logits(cpu_model.logits(lenslet.normalize(255 - bars), invert=True), expected, LOGIT_TOLERANCE)
     assert np.array_equal(cpu_model.predict(255 - bars, invert=True).labels, cpu_model.predict(bars).labels)
-    with pytest.raises(ValueError, match="dark on light"):
+    # The message gives what was passed, not the inverted values.
+    with pytest.raises(ValueError, match=r"found bright on dark in \d of \d images .* Pass invert=False"):
         cpu_model.predict(bars, invert=True)
+    with pytest.raises(ValueError, match="found 0 to 1, which are pixels"):
+        cpu_model.predict((bars / 255).astype(np.float32), invert=True)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])

@@ -80,6 +80,13 @@ TEST(ProblemListText, NamesEveryMalformedLine) {
   EXPECT_NE(sixty.find("list:2: problem 'bad0'"), std::string::npos) << sixty;
   EXPECT_NE(sixty.find("; also malformed: line 7, line 8, "), std::string::npos) << sixty;
   EXPECT_NE(sixty.find(", line 61"), std::string::npos) << sixty;
+  // A line is named once, whatever it has.
+  text.clear();
+  for (int i = 1; i <= 6; ++i) text += concat("bad", i, " ");
+  const std::string one_line = fault(text + "worse\nbad worst\nbad");
+  const std::string rest = "; also malformed: line 2, line 3";
+  EXPECT_EQ(one_line.find(rest), one_line.size() - rest.size()) << one_line;
+  EXPECT_EQ(fault(text).find("also malformed"), std::string::npos) << fault(text);
   for (const std::string& line : {std::string("x"), std::string(300, 'x'), std::string("ic1ih28oc6kh5n\"")}) {
     text.clear();
     for (int i = 0; i < 3000; ++i) text += line + "\n";
@@ -115,6 +122,44 @@ TEST(ProblemListText, OptionsHoldUntilTheyAreReplaced) {
   // An unknown option may change what is computed.
   EXPECT_EQ(texts(parse("--invented ic1ih9oc1kh3")),
             std::vector<std::string>{"--invented " + p + " -> Lenslet does not measure --invented"});
+}
+
+TEST(ProblemListText, IgnoresWhatConcernsBenchdnnsMeasurement) {
+  const std::vector<std::string> p = {"mb1ic1ih9oc1oh7kh3"};
+  for (const char* option : {"--allow-enum-tags-only=true",
+                             "--attr-same-pd-check=true",
+                             "--canonical=false",
+                             "--check-ref-impl=true",
+                             "--cold-cache=all",
+                             "--cpu-isa-hints=prefer_ymm",
+                             "--execution-mode=graph",
+                             "--fast-ref=false",
+                             "--fast-ref-gpu=false",
+                             "--fix-times-per-prb=7",
+                             "--match=.*ic1.*",
+                             "--max-ms-per-prb=1e3",
+                             "--memory-kind=usm",
+                             "--mode=F",
+                             "--mode-modifier=P",
+                             "--num-streams=2",
+                             "--perf-template=def",
+                             "--repeats-per-prb=3",
+                             "--skip-impl=ref",
+                             "--start=2",
+                             "--summary=no-failures",
+                             "--attr-acc-mode=strict",
+                             "--attr-acc-mode=relaxed,strict",
+                             "--attr-fpmath=strict,bf16",
+                             "--attr-deterministic=false,true"})
+    EXPECT_EQ(texts(parse(concat(option, " ic1ih9oc1kh3"))), p) << option;
+  for (const char* option : {"--attr-acc-mode=f16", "--attr-fpmath=bf16", "--attr-deterministic=true"})
+    EXPECT_EQ(parse(concat(option, " ic1ih9oc1kh3"))[0].unsupported,
+              concat("Lenslet does not measure ", option));
+}
+
+TEST(ProblemListText, SkipsAByteOrderMark) {
+  EXPECT_EQ(texts(parse("\xef\xbb\xbfic1ih9oc1kh3")), std::vector<std::string>{"mb1ic1ih9oc1oh7kh3"});
+  EXPECT_NE(fault("ic1ih9oc1kh3\n\xef\xbb\xbfic1ih9oc1kh3").find("list:2: "), std::string::npos);
 }
 
 // A type holds for the problems after it; of a list of types each that Lenslet has is measured.

@@ -64,6 +64,8 @@ TEST_F(ReportPage, NamesWhatIsMissing) {
   expect_error<UnavailableError>(run, "LENSLET_REPORT_SCRIPT names");
   script("exit 0");
   run();
+  ::setenv("LENSLET_PYTHON", "/bin/false", 1);
+  expect_error<OutputError>(run, "run by /bin/false, ended with 1 and without a page: no message");
   ::setenv("LENSLET_PYTHON", "/nonexistent/python3", 1);
   expect_error<UnavailableError>(run, "apt-get install python3 python3-matplotlib");
 }

@@ -125,7 +125,8 @@ static const char* wrong_numbers(lenslet_model* check, lenslet_model* invert, le
 }
 
 static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lenslet_model* any) {
-  static float logits[COUNT * LENSLET_CLASSES];
+  static float logits[COUNT * LENSLET_CLASSES], pale[COUNT * LENSLET_PIXELS];
+  int i;
   EXPECT(check && invert && any);
   EXPECT(lenslet_predict_u8(check, bright, COUNT, answers) == LENSLET_OK);
   EXPECT(answers[1].label == 1 && answers[COUNT - 1].label == 1);
@@ -145,6 +146,15 @@ static const char* wrong_with(lenslet_model* check, lenslet_model* invert, lensl
   EXPECT(lenslet_logits_u8(invert, dark, COUNT, logits) == LENSLET_OK);
   EXPECT(logits[(COUNT - 1) * LENSLET_CLASSES + 1] > logits[(COUNT - 1) * LENSLET_CLASSES + 7]);
   EXPECT(refused(lenslet_predict_u8(invert, bright, COUNT, others), "\"check\", which does not invert"));
+  /* Messages give what was passed, not the inverted values. */
+  EXPECT(
+      refused(lenslet_predict_u8(invert, bright, COUNT, others), "found bright on dark in 63 of 63 images"));
+  EXPECT(refused(lenslet_predict_f32(invert, bright_f32, COUNT, others), "found bright on dark in 63 of 63"));
+  EXPECT(refused(lenslet_predict_f32(invert, shares, COUNT, others), "found 0 to 1, which are pixels"));
+  for (i = 0; i < COUNT * LENSLET_PIXELS; ++i) pale[i] = dark_f32[i] < 0.5f ? 0.5f : dark_f32[i];
+  EXPECT(lenslet_predict_f32(invert, pale, COUNT, others) == LENSLET_OK);
+  for (i = 0; i < COUNT * LENSLET_PIXELS; ++i) pale[i] = 255 * shares[i];
+  EXPECT(refused(lenslet_predict_f32(invert, pale, COUNT, others), "found 0 to 255, which are pixels"));
 
   EXPECT(lenslet_predict_u8(any, dark, COUNT, others) == LENSLET_OK);
   EXPECT(lenslet_logits_f32(any, shares, COUNT, logits) == LENSLET_OK);

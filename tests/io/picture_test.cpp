@@ -50,6 +50,19 @@ TEST(Picture, NamesTheFormatAndThoseItReads) {
   expect_refused({}, "the file is empty");
 }
 
+TEST(Picture, NamesTheFileToConvert) {
+  const Bytes webp = bytes_of("RIFF....WEBPVP8 "), gif = bytes_of("GIF89a");
+  const auto command = [](const Bytes& file, const std::string& path) {
+    const std::string text = message_of<DataError>([&] { decode_picture(file, "x", {}, path); });
+    return text.substr(text.find(": convert ") + 2);
+  };
+  EXPECT_EQ(command(webp, ""), "convert in.webp out.png");
+  EXPECT_EQ(command(webp, "photos/a_1.webp"), "convert photos/a_1.webp out.png");
+  EXPECT_EQ(command(webp, "it's mine"), "convert 'it'\\''s mine' out.png");
+  EXPECT_EQ(command(webp, "-a.webp"), "convert ./-a.webp out.png");
+  EXPECT_EQ(command(gif, "b.gif"), "convert 'b.gif[0]' out.png");
+}
+
 TEST(Picture, RefusesFilesOverTheLimit) {
   PictureLimits limits;
   limits.max_file_bytes = 10;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <string>
 
@@ -156,6 +157,46 @@ TEST(Numbers, ComeWithWarningsWhereTheyMayBeWrong) {
                        .picture())
                   .warnings.has(PictureWarning::kFaintMark));
   EXPECT_TRUE(read(written("12?")).warnings.has(PictureWarning::kSeveralMarks));
+}
+
+// Mixes of a 2 and a 7, of which some are about as likely to be the one as the other.
+TEST(Numbers, ComeWithAWarningWhereAnotherDigitIsAboutAsLikely) {
+  Model mnist = load("mnist");
+  const NumberMarks both = prepare_number(written("27"));
+  ASSERT_EQ(both.marks.size(), 2u);
+  std::vector<NumberMarks> numbers;
+  for (int of_two = 0; of_two <= 255; ++of_two) {
+    NumberMarks number = both;
+    for (size_t i = 0; i < 28 * 28; ++i)
+      number.marks[1].digit.pixels[i] = static_cast<uint8_t>(
+          (of_two * both.marks[0].digit.pixels[i] + (255 - of_two) * both.marks[1].digit.pixels[i]) / 255);
+    numbers.push_back(number);
+    number.marks.erase(number.marks.begin());
+    numbers.push_back(number);
+  }
+  int uncertain[2] = {}, certain[2] = {};  // of one digit, of several
+  for (const Reading& reading : read_numbers(mnist, numbers)) {
+    std::vector<std::string> expected, found;
+    for (size_t i = 0; i < reading.digits.size() && !reading.number.empty(); ++i) {
+      const std::vector<ReadDigit::Guess>& top = reading.digits[i].top;
+      if (top[0].probability >= 0.6) continue;
+      char text_of_one[100];
+      std::snprintf(text_of_one, sizeof text_of_one, " is uncertain: %d %.2f %%, %d %.2f %%", top[0].digit,
+                    top[0].probability * 100, top[1].digit, top[1].probability * 100);
+      expected.push_back((reading.number.size() == 1 ? "the digit" : "digit " + std::to_string(i + 1)) +
+                         text_of_one);
+    }
+    for (const std::string& warning : reading.warnings.texts) {
+      if (warning.find("uncertain") != std::string::npos) found.push_back(warning);
+    }
+    EXPECT_EQ(found, expected) << told(reading);
+    EXPECT_EQ(reading.warnings.has(PictureWarning::kUncertain), !expected.empty()) << told(reading);
+    ++(expected.empty() ? certain : uncertain)[reading.number.size() > 1];
+  }
+  for (const int several : {0, 1}) {
+    EXPECT_GT(uncertain[several], 0) << several;
+    EXPECT_GT(certain[several], 0) << several;
+  }
 }
 
 // A wide digit alone gives no warning: no cut gives better digits.

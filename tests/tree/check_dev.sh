@@ -52,6 +52,9 @@ fi
 
 expect 0 '^  ./dev demo ' ./dev help
 expect 0 '^  ./dev test ' ./dev test --help
+expect 0 '^  --preset NAME ' ./dev test --help
+expect 0 '^  ./dev new-backend NAME ' ./dev new-backend --help
+[ "$(grep -c '^  ./dev ' "$work/out")" -eq 1 ] || { echo 'FAILED: the help of one command has others'; fail; }
 expect 2 'Lenslet' ./dev
 expect 2 "there is no './dev bulid'" ./dev bulid
 expect 2 "build: unknown option '--gpu'" ./dev build --gpu

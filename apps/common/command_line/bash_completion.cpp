@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "apps/common/command_line/cli_description.h"
-#include "apps/common/output/text.h"
+#include "framework/base/shell_word.h"
 #include "framework/base/text.h"
 
 namespace lenslet {

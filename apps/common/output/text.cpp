@@ -74,12 +74,6 @@ std::string format_share(double fraction) {
          " %";
 }
 
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 std::string csv_field(std::string_view text) {
   std::string safe = printable(text);
   if (!safe.empty() && std::string_view("=+-@'").find(safe[0]) != std::string_view::npos)

@@ -28,9 +28,6 @@ std::string format_percent(double fraction, int decimals = 2);
 /// "87 %", "4.2 %" below a tenth; "-" if it is not finite.
 std::string format_share(double fraction);
 
-/// Text as one word of a shell's command line, in single quotes.
-std::string shell_word(std::string_view text);
-
 /// Text as a CSV field (RFC 4180), quoted if needed. Text that begins with =, +, -, @ or ' gets a leading ', which the
 /// reader removes, so that a spreadsheet does not evaluate it. Not for numbers.
 std::string csv_field(std::string_view text);

@@ -130,12 +130,16 @@ void PythonScript::run(const std::vector<std::string>& arguments, bool prints) c
                                                     ? std::vector<std::string>{"python3", "/usr/bin/python3"}
                                                     : std::vector<std::string>{chosen};
   Finished finished;
+  std::string ran;  // the interpreter that `finished` is of
   for (const std::string& python : interpreters) {
     std::vector<std::string> command = {python, script};
     command.insert(command.end(), arguments.begin(), arguments.end());
     const Finished attempt = run_command(command, prints);
     // The message of an interpreter that ran explains more than that of a missing one.
-    if (attempt.status != kNotFound || finished.last_words.empty()) finished = attempt;
+    if (attempt.status != kNotFound || finished.last_words.empty()) {
+      finished = attempt;
+      ran = python;
+    }
     if (attempt.status != kNotFound && attempt.status != static_cast<int>(ExitCode::kUnavailable)) break;
   }
   const std::string words = last_line(finished.last_words, prefix);
@@ -156,8 +160,8 @@ void PythonScript::run(const std::vector<std::string>& arguments, bool prints) c
     case static_cast<int>(ExitCode::kInterrupted):  // Ctrl-C reaches the script too
       throw InterruptedError(concat(purpose, " was interrupted and ended without ", product));
     default:
-      throw OutputError(
-          concat(purpose, "'s script ended with ", finished.status, " and without ", product, ": ", words));
+      throw OutputError(concat(purpose, "'s script, run by ", printable_excerpt(ran), ", ended with ",
+                               finished.status, " and without ", product, ": ", words));
   }
 }
 

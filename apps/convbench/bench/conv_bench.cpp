@@ -10,6 +10,7 @@
 #include "apps/convbench/bench/study_bench.h"
 #include "apps/convbench/session/reference_cost.h"
 #include "framework/base/error.h"
+#include "framework/base/shell_word.h"
 #include "framework/base/text.h"
 #include "framework/measuring/row_status.h"
 #include "layers/conv/conv_problem_options.h"

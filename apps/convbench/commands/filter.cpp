@@ -8,6 +8,7 @@
 #include "apps/convbench/commands/commands.h"
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/filter/filter_bench.h"
+#include "framework/base/shell_word.h"
 #include "framework/io/png_writer.h"
 
 namespace lenslet {

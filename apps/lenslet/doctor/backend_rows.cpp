@@ -152,6 +152,7 @@ std::vector<BackendRow> layer_rows(const ShapedLayer& shaped, const BackendQuery
     });
     rows.push_back(std::move(row));
     throw_if_interrupted();
+    if (query.pulse) query.pulse();
     if (rows.back().status == row_status::kError) break;  // after a CUDA fault every later call also fails
   }
   return rows;

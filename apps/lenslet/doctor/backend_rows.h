@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct BackendQuery {
   bool usable = true;  // false: list without running anything
   MathMode math = MathMode::kFp32;
   size_t workspace_limit = SIZE_MAX;
+  std::function<void()> pulse;  // called between what is run, to show the progress; may be empty
 };
 
 /// One row per backend, in rank order. After a fault the rows end with it, and the device is lost.

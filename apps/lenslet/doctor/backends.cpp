@@ -1,6 +1,7 @@
 // lenslet backends: which backends support which layers, and for the others the reason.
 #include <memory>
 
+#include "apps/common/output/progress.h"
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"
 #include "apps/common/results/row_table.h"
@@ -138,8 +139,10 @@ ExitCode run_backends(const BackendsOptions& options) {
     const Device device = target.usable ? target.device : Device::cpu();
     DeviceGuard guard(device);
     run.on(device);  // the GPU comes last, if one is used
+    ProgressBar bar("layers", static_cast<int64_t>(layers.size()));
+    int64_t done = 0;
     const BackendQuery query{target.device, target.usable, options.math.value_or(MathMode::kFp32),
-                             options.workspace_limit};
+                             options.workspace_limit, [&] { bar.pulse(); }};
     std::vector<BackendRow> rows;
     const auto add = [&](std::vector<BackendRow> some) {
       rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
@@ -147,8 +150,12 @@ ExitCode run_backends(const BackendsOptions& options) {
       throw DeviceError(concat(rows.back().layer, " by ", rows.back().backend, ": ", rows.back().reason));
     };
     run.guard([&] {
-      for (const ShapedLayer& shaped : layers) add(layer_rows(shaped, query));
+      for (const ShapedLayer& shaped : layers) {
+        add(layer_rows(shaped, query));
+        bar.update(++done);
+      }
     });
+    bar.clear();
     const bool shown = target.usable || options.verbose;
     if (shown) {
       run.console().line(

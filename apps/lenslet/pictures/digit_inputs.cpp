@@ -175,7 +175,8 @@ void DigitInputs::decode(File& file) const {
           concat(name_in_errors(name), ": --index ", *options_.index,
                  " selects an image of an IDX file, and this is a single picture; leave --index out"));
     }
-    Picture picture = decode_picture(bytes, name_in_errors(name), options_.picture_limits);
+    Picture picture = decode_picture(bytes, name_in_errors(name), options_.picture_limits,
+                                     name == "-" ? std::string() : name);
     std::vector<uint8_t>().swap(bytes);  // frees the file before its planes are allocated
     if (digits_) {
       file.input.number = prepare_number(picture);
