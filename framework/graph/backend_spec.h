@@ -30,7 +30,7 @@ class BackendSpec {
 };
 
 /// The shortest candidate that continues `text`, or the one with the smallest edit distance to it, if that is a likely
-/// typing error; else empty.
+/// typing error; else empty, as for one character and for text without letters.
 std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates);
 
 }  // namespace lenslet
