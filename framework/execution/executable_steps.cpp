@@ -182,11 +182,11 @@ void Executable::choose_types(std::vector<OperatorRequest>& requests, const Buil
         !readers.empty() && std::all_of(readers.begin(), readers.end(), [this](size_t reader) {
           return steps_[reader].math == MathMode::kFp16;
         });
-    const std::optional<ElementType> planned =
-        options.plan ? options.plan->find(step.name)->output : std::nullopt;
+    const PlanLayer* const layer = options.plan ? options.plan->find(step.name) : nullptr;
+    const bool planned = layer && layer->output;
     Support support = Support::no("");
-    if (!options.keep_activations && (planned ? *planned == ElementType::kFp16 : rounded)) {
-      support = store_fp16(i, planned.has_value(), requests);
+    if (!options.keep_activations && (planned ? *layer->output == ElementType::kFp16 : rounded)) {
+      support = store_fp16(i, planned, requests);
       if (planned && !support)
         throw DataError(concat(options.plan->origin, ": the plan stores the output of ", step.name,
                                " as fp16, which is unsupported: ", support.reason()));
@@ -194,7 +194,7 @@ void Executable::choose_types(std::vector<OperatorRequest>& requests, const Buil
                    support ? "fp16, as its readers round it" : "fp32: " + support.reason());
     }
     const auto entry = std::find_if(plan_.layers.begin(), plan_.layers.end(),
-                                    [&](const PlanLayer& layer) { return layer.name == step.name; });
+                                    [&](const PlanLayer& one) { return one.name == step.name; });
     entry->output = support ? ElementType::kFp16 : ElementType::kFp32;
   }
 }
