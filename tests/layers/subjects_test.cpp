@@ -46,8 +46,9 @@ std::vector<Family> families() {
 class LayerSubjects : public DeviceTest<testing::TestWithParam<Family>> {
  protected:
   /// Every backend computes in fp32, cuBLAS also in tf32; the build may lack cuBLAS. Those on tensor cores compute in
-  /// the other modes, where the GPU has them.
+  /// the other modes of layers, where the GPU has them; int8 is of whole networks.
   static bool must_support(const std::string& backend, MathMode math) {
+    if (math == MathMode::kInt8) return false;
     if (backend == "cublas") return kHasCublas && math != MathMode::kFp16;
     if (backend == "tensor_core")
       return math != MathMode::kFp32 && cuda_status().devices.at(0).compute_capability >= 80;

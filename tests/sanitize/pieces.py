@@ -59,7 +59,7 @@ RULES = (
         r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs|tiles))",
     ),
     rule("sanitize_kernels", r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+)_\w+"),
-    rule("sanitize_kernels", r"Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d))_.*"),
+    rule("sanitize_kernels", r"Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d|tensor_core_\d\d))_.*"),
     rule("sanitize_kernels", r"(?P<piece>StudiesOnce\.\w+)"),
     rule("study_kernels", r"StudyKernels\.ConvolveTwo\w+"),
     rule("layers_gpu", r"Linear\.(?P<piece>HasEveryTile\w+)", ("memcheck", "synccheck")),
@@ -80,7 +80,7 @@ RULES = (
     rule("layers_gpu", r"(?P<piece>(?!Large\.)\w+)\.(?!SeesPlanted).*"),
     rule("layers_gpu", r"Kernels/(?P<piece>EarlyLaunches\.\w+)/\w+"),
     rule("lenet_gpu", r"GoldenGpu\.EveryLinearBackend\w+"),
-    rule("lenet_gpu", r"GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+)", ("memcheck",)),
+    rule("lenet_gpu", r"GoldenGpu\.(?P<piece>FusedPooling\w+|ACapturedGraph\w+|TensorsOfFp16\w+)", ("memcheck",)),
     # racecheck checks races within blocks; these batches add only blocks with tails of the same size, so that minutes
     # of racecheck would find nothing more.
     rule(
