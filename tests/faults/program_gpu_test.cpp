@@ -72,7 +72,7 @@ TEST(ProgramFaultsGpu, ACaptureThatFailsIsReportedWithWhatWasDone) {
 TEST(ProgramFaultsGpu, AGraphHidesTheLayersThatACheckWaitsFor) {
   LENSLET_SKIP_WITHOUT_GPU();
   expect_run(run_with(kEval + " --graph on", {{"LENSLET_CHECK_LAYERS", "1"}}), kUsage, "",
-             "LENSLET_CHECK_LAYERS=1 waits after each|graph auto or off");
+             "LENSLET_CHECK_LAYERS=1 waits after each|capture no graph");
 }
 
 TEST(ProgramFaultsGpu, CandidatesAndSelfTestsAreNamed) {

@@ -59,7 +59,10 @@ RULES = (
         r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_(tails|depthwise|outputs|tiles))",
     ),
     rule("sanitize_kernels", r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+)_\w+"),
-    rule("sanitize_kernels", r"Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d|tensor_core_\d\d))_.*"),
+    rule(
+        "sanitize_kernels",
+        r"Rungs/(?P<piece>RungOnce\.RunsOnBareMemory/(direct|implicit_gemm_\d\d|tensor_core_\d\d))_.*",
+    ),
     rule("sanitize_kernels", r"(?P<piece>StudiesOnce\.\w+)"),
     rule("study_kernels", r"StudyKernels\.ConvolveTwo\w+"),
     rule("layers_gpu", r"Linear\.(?P<piece>HasEveryTile\w+)", ("memcheck", "synccheck")),
