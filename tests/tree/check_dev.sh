@@ -21,7 +21,7 @@ while read -r file; do
     printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
     fail
   fi
-done < <(grep -ohE '[a-z0-9*-]+\.json' docs/results/*.py | sort -u)
+done < <(grep -ohE '[a-z0-9_*-]+\.json' docs/results/*.py | sort -u)
 
 # The hosted CI calls .ci/run on every supported system, without the GPU side and with it, and its sanitizers on one.
 jobs=$(sed -nE "s/^ *- [{] image: '([^']*)', side: (cpu|cuda|sanitizers) [}]$/\1 \2/p" .github/workflows/ci.yml |

@@ -37,7 +37,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 //             h2, f1 and f2 in turn
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (medium_support() checks the
 //             GPU, MediumOperator chooses the blocks)
-// measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.321 / 14.08 us
+// measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.322 / 14.08 us
 //             (docs/results/2026-11-29-h200/bench-batches.json)
 template <typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
