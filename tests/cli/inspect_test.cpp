@@ -61,8 +61,7 @@ TEST(Inspect, ListsTheBackendsOfAMissingGpuOnRequest) {
   bool built = false;
   expect_run(run_line(line + " --json {dir}/out/hidden.json", hidden), kOk, "stem");
   const json document = read_json("{dir}/out/hidden.json");
-  for (const json& layer : document.at("layers"))
-    built = built || layer.at("device") == "cuda";
+  for (const json& layer : document.at("layers")) built = built || layer.at("device") == "cuda";
   EXPECT_FALSE(has_rows_of_gpu(""));
   EXPECT_EQ(has_rows_of_gpu(" --verbose"), built);
 }
