@@ -247,9 +247,10 @@ def sliced_k(folder):
 def resnet50(folder):
     """The convolutions of ResNet-50: a line per math mode and filter, a column per batch, what auto takes by cuDNN."""
     maths = [math for math in selection.MATH_MODES if (folder / RESNET_50.format(math)).exists()]
-    lines, batches, half = [], [], False
+    lines, batches, half, suspect = [], [], False, 0
     for math in maths:
         rows = load(folder, RESNET_50.format(math)).rows.where(cache="hot")
+        suspect += sum(row.status == "SUSPECT" for row in rows)
         name = f"{math} tensors" if any(row.text("dt") for row in rows) else math
         pairs = {}  # by batch and filter: the fastest rows of ours and cuDNN
         for problem, mine in rows.by("problem").items():
@@ -270,7 +271,8 @@ def resnet50(folder):
             f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
             f" `auto` takes{', or `tensor_core` for tensors of 16 bits' if half else ''}, beside cuDNN in one run; hot,"
             " each in its faster layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many"
-            " problems faster.",
+            " problems faster."
+            + (f" Left out: {suspect} rows above a measured ceiling (SUSPECT)." if suspect else ""),
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
         )

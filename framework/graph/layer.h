@@ -53,10 +53,10 @@ struct OperatorRequest {
   std::string choice;                 // an Operator::choice() to replay; empty: the backend chooses
   // Layers computed before the output is stored, in order, each the only reader of the one before. Borrowed.
   std::vector<const Layer*> fused = {};
-  // The types of every input and of the output. Between layers fp32 or, in memory aligned to Buffer::kAlignment, fp16;
-  // other types only at the graph's input and output.
-  ElementType input_type = ElementType::kFp32;
-  ElementType output_type = ElementType::kFp32;
+  // Between layers fp32 or, in memory aligned to Buffer::kAlignment, fp16; other types only at the graph's input and
+  // output.
+  ElementType input_type = ElementType::kFp32;   // of every input
+  ElementType output_type = ElementType::kFp32;  // of the output
 
   /// Samples: the first dimension of the first input.
   int64_t batch() const { return inputs.at(0)[0]; }

@@ -86,7 +86,8 @@ struct Conv2dProblem {
 /// The types of x and y in memory where they may differ from the problem's, which is fp32: a graph may store a tensor
 /// between two layers as fp16.
 struct ConvEnds {
-  ElementType x = ElementType::kFp32, y = ElementType::kFp32;
+  ElementType x = ElementType::kFp32;  // of the input
+  ElementType y = ElementType::kFp32;  // of the output
   /// Whether both are fp32.
   bool fp32() const noexcept { return x == ElementType::kFp32 && y == ElementType::kFp32; }
 };

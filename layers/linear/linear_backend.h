@@ -11,13 +11,13 @@ namespace lenslet {
 
 /// Sizes and host weights of a layer. The pointers are valid only during preparation.
 struct LinearProblem {
-  int64_t batch = 0, inputs = 0, outputs = 0;  ///< Vectors, and the features of each.
-  const float* weights = nullptr;              // [outputs, inputs]
-  const float* bias = nullptr;                 // [outputs] or null
-  bool relu = false;                           // apply max(x, 0) before storing
-  MathMode math = MathMode::kFp32;             ///< Arithmetic of the products.
-  /// The types of x and y in memory: fp32, or fp16 in memory that is aligned to Buffer::kAlignment.
-  ElementType input_type = ElementType::kFp32, output_type = ElementType::kFp32;
+  int64_t batch = 0, inputs = 0, outputs = 0;   ///< Vectors, and the features of each.
+  const float* weights = nullptr;               // [outputs, inputs]
+  const float* bias = nullptr;                  // [outputs] or null
+  bool relu = false;                            // apply max(x, 0) before storing
+  MathMode math = MathMode::kFp32;              ///< Arithmetic of the products.
+  ElementType input_type = ElementType::kFp32;  // of x: fp32, or fp16 in memory aligned to Buffer::kAlignment
+  ElementType output_type = ElementType::kFp32;  // of y, likewise
 };
 
 /// One way to compute linear layers: which problems it supports, and its prepared operators. One object serves all

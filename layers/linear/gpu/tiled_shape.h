@@ -18,7 +18,8 @@ struct LinearTiledShape {
   bool wide;      ///< inputs is a multiple of 4 and x is aligned to 16 bytes
 
   static constexpr int kWarps = 4;                              // of a block, one for each scheduler
-  static constexpr int kRowLanes = 4, kColumnLanes = 8;         // of a warp
+  static constexpr int kRowLanes = 4;                           // of a warp, along samples
+  static constexpr int kColumnLanes = 8;                        // of a warp, along outputs
   static constexpr int kLaneRows = 5;                           // samples of a lane
   static constexpr int kRows = kWarps * kRowLanes * kLaneRows;  // samples of a block
   static constexpr int kDepth = 32;                             // inputs of a stage

@@ -28,16 +28,19 @@ Support tma_takes_halves(const Conv2dProblem& problem);
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
 #else
-// Builds without code for Hopper: no kernel (null), an infinite time, no workspace, and a refusal.
-
+/// Builds without code for Hopper: null.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_wgmma(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// Builds without code for Hopper: infinite.
 inline double wgmma_us(const Conv2dProblem&, MathMode, int) { return INFINITY; }
+/// Builds without code for Hopper: null.
 inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, int, double) {
   return nullptr;
 }
+/// Builds without code for Hopper: 0.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
+/// Builds without code for Hopper: no.
 inline Support tma_takes_halves(const Conv2dProblem& problem) {
   return Support::no(concat("tensor_core takes ", problem.type.name(),
                             " tensors in builds that have code for Hopper, not in this one: use cudnn"));
