@@ -271,8 +271,7 @@ def resnet50(folder):
             f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
             f" `auto` takes{', or `tensor_core` for tensors of 16 bits' if half else ''}, beside cuDNN in one run; hot,"
             " each in its faster layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many"
-            " problems faster."
-            + (f" Left out: {suspect} rows above a measured ceiling (SUSPECT)." if suspect else ""),
+            " problems faster." + (f" Left out: {suspect} rows above a measured ceiling (SUSPECT)." if suspect else ""),
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
         )
