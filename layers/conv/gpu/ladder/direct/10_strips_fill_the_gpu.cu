@@ -15,7 +15,7 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    not yet: no result file has this rung
+// measured    not yet: the rung is newer than the last run of the ladder (docs/kernels/direct.md, "The climb")
 template <int K, int kStride>
 __global__ void __launch_bounds__(128)
     conv_direct_strips_fill_the_gpu_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
