@@ -162,9 +162,8 @@ int64_t Model::State::answer(const void* images, int64_t count, Answers answers,
   if (place.is_on_device()) {
     if (!device_lanes_) {
       throw UsageError(
-          "a model with a single pass reads host memory only; for calls in a GPU's memory make the model "
-          "from "
-          "ModelOptions");
+          "a model with a single pass reads host memory only; for calls in a GPU's memory "
+          "make the model from ModelOptions");
     }
     member_with(images, place).device_lanes_->run(images, count, answers, call, place);
     return count;

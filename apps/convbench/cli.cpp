@@ -283,8 +283,7 @@ void OptionTable::add_execution() {
               LENSLET_MEMBER(backend), "a backend of the GPU", streams);
   line.option("--dt", words(kFloatTypes, to_string), LENSLET_MEMBER(dt),
               "elements of input, filters and output in memory, unless a list has --dt", run);
-  line.option("--math", words({MathMode::kFp32, MathMode::kTf32, MathMode::kFp16}, to_string),
-              LENSLET_MEMBER(math), "arithmetic", run);
+  line.option("--math", words(kFloatMathModes, to_string), LENSLET_MEMBER(math), "arithmetic", run);
   line.option("--layout", layout_words(), LENSLET_MEMBER(layouts), "order of input and output in memory",
               run | filter);
   add_execution_options(line, "backend", measured);

@@ -18,6 +18,8 @@ enum class MathMode {
 
 /// Every math mode, the most exact first.
 inline constexpr MathMode kMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16, MathMode::kInt8};
+/// The math modes in which a layer of fp32 tensors can compute.
+inline constexpr MathMode kFloatMathModes[] = {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
 
 /// "fp32", "tf32", "fp16" or "int8".
 const char* to_string(MathMode math) noexcept;

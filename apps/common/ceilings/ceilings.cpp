@@ -242,8 +242,8 @@ std::string describe(const Ceilings& ceilings) {
       concat("ceilings measured now: memory ", both(ceilings.copy_bytes_per_s, ceilings.read_bytes_per_s));
   for (const CacheCeiling& cache : ceilings.caches)
     text += concat("\n  ", cache.name, " ", both(cache.copy_bytes_per_s, cache.read_bytes_per_s));
-  for (const MathMode math : kMathModes) {
-    if (math == MathMode::kInt8 || (math != MathMode::kFp32 && !ceilings.device.is_cuda())) continue;
+  for (const MathMode math : kFloatMathModes) {
+    if (math != MathMode::kFp32 && !ceilings.device.is_cuda()) continue;
     text += concat("\n  ", to_string(math), " ",
                    rate(arithmetic_limit(ceilings, math).flops_per_s, 1e9, "GFLOP/s"));
     std::string peaks;

@@ -26,7 +26,7 @@ bool holds(const std::vector<T>& list, const T& value) {
 std::vector<MathMode> maths_of(const ModelBenchOptions& options, Device device) {
   if (!options.maths.empty()) return options.maths;
   if (!device.is_cuda()) return {MathMode::kFp32};
-  return {MathMode::kFp32, MathMode::kTf32, MathMode::kFp16};
+  return {std::begin(kFloatMathModes), std::end(kFloatMathModes)};
 }
 
 // One configuration per whole-network backend: the named ones, all, or the one that `auto` takes.
