@@ -53,21 +53,23 @@ TEST_F(Linear, ChoosesATileForTheBusiestMultiprocessor) {
   EXPECT_EQ(choose_lane_outputs(1, int64_t{GpuLimits::kGridYZ} * 64, kH200), 8);
 }
 
-TEST_F(Linear, HasEveryTileOfTensorCoresRight) {
+class LinearInMode : public DeviceTest<testing::TestWithParam<MathMode>> {};
+
+TEST_P(LinearInMode, HasEveryTileOfTensorCoresRight) {
   if (!has_tensor_cores()) GTEST_SKIP() << "it needs a GPU of compute capability 8.0";
   std::set<std::string> columns;
   for (const auto& [batch, inputs, outputs] : linear_tensor_core_sizes()) {
-    for (const MathMode math : {MathMode::kTf32, MathMode::kFp16}) {
-      Stream stream(kDevice);
-      const VerifyResult result =
-          reference::linear_subject({batch, inputs}, outputs).verify("tensor_core", math, stream);
-      EXPECT_TRUE(result.passed) << to_string(math) << " " << batch << " x " << inputs << " -> " << outputs
-                                 << ": " << result.reason;
-      columns.insert(result.detail.substr(result.detail.find('x') + 1));
-    }
+    Stream stream(kDevice);
+    const VerifyResult result =
+        reference::linear_subject({batch, inputs}, outputs).verify("tensor_core", GetParam(), stream);
+    EXPECT_TRUE(result.passed) << batch << " x " << inputs << " -> " << outputs << ": " << result.reason;
+    columns.insert(result.detail.substr(result.detail.find('x') + 1));
   }
   EXPECT_EQ(columns, (std::set<std::string>{"16", "32", "64", "96", "128"}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Modes, LinearInMode, testing::Values(MathMode::kTf32, MathMode::kFp16),
+                         [](const auto& test) { return to_string(test.param); });
 
 // Several warps share more chunks of weights than are in flight, in a product so small that racecheck ends in seconds:
 // it detects a missing wait or barrier here.

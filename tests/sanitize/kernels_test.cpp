@@ -108,8 +108,12 @@ int run_all(const ConvBackend& backend, const std::vector<Conv2dProblem>& proble
   return runs;
 }
 
-// In one test. A tool takes about 20 s for each, because it checks every algorithm that cuDNN tries.
-constexpr size_t kCudnnProblems = 3;
+/// How many problems of a list are one test, so that a tool ends within minutes. One takes it about 20 s with cuDNN,
+/// because it checks every algorithm that cuDNN tries, and up to 5 s of `launches`, which have several tiles.
+size_t problems_in_a_part(const std::string& backend, const std::string& list) {
+  if (backend == "cudnn") return 3;
+  return list == "launches" ? 16 : SIZE_MAX;
+}
 
 /// The problems of `list` from `begin`, `count` of them at most.
 struct Part {
@@ -124,13 +128,11 @@ std::vector<Part> parts() {
     for (const char* list :
          {"lenet", "regress", "tails", "tiles", "depthwise", "outputs", "rounds", "launches"}) {
       const size_t problems = problems_of(entry.name(), list).size();
-      const std::string name = concat(entry.name(), "_", list);
-      if (entry.name() != std::string("cudnn")) {
-        all.push_back({entry.name(), list, 0, problems, name});
-        continue;
+      const size_t count = problems_in_a_part(entry.name(), list);
+      for (size_t begin = 0; begin == 0 || begin < problems; begin += count) {
+        const std::string number = count == SIZE_MAX ? "" : concat("_", begin / count);
+        all.push_back({entry.name(), list, begin, count, concat(entry.name(), "_", list, number)});
       }
-      for (size_t begin = 0; begin == 0 || begin < problems; begin += kCudnnProblems)
-        all.push_back({entry.name(), list, begin, kCudnnProblems, concat(name, "_", begin / kCudnnProblems)});
     }
   }
   return all;

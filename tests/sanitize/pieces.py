@@ -51,7 +51,7 @@ RULES = (
     # Launches of two or more tiles in every direction: they reveal a missing barrier or bounds check.
     rule(
         "sanitize_kernels",
-        r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches)",
+        r"Registry/ConvOnce\.RunsOnBareMemory/(?P<piece>(?!cudnn)\w+_launches_\d+)",
         ("memcheck", "racecheck"),
     ),
     rule(
@@ -65,7 +65,14 @@ RULES = (
     ),
     rule("sanitize_kernels", r"(?P<piece>StudiesOnce\.\w+)"),
     rule("study_kernels", r"StudyKernels\.ConvolveTwo\w+"),
-    rule("layers_gpu", r"Linear\.(?P<piece>HasEveryTile\w+)", ("memcheck", "synccheck")),
+    rule("layers_gpu", r"Linear\.(?P<piece>HasEveryTileRight)", ("memcheck", "racecheck", "synccheck")),
+    rule(
+        "layers_gpu",
+        r"Modes/LinearInMode\.(?P<piece>HasEveryTileOfTensorCoresRight/\w+)",
+        ("memcheck", "synccheck"),
+    ),
+    # racecheck and synccheck look into blocks, of which these only have more.
+    rule("layers_gpu", r"Backends/LayerSubjects\.(?P<piece>AgreeOnLargeProblems/\w+)", ("memcheck",)),
     # The kernels of AgreeWithTheReference at other addresses, of which memcheck reports a misaligned access.
     rule("layers_gpu", r"Backends/LayerSubjects\.(?P<piece>TakeInputsAtAnyAddress/\w+)", ("memcheck",)),
     rule(

@@ -180,6 +180,7 @@ class Pieces(unittest.TestCase):
             "AgreeWithTheReference/novel_backend": set(pieces.TOOLS),
             "AgreeWithTheReference/max_pool2d_direct": {"memcheck", "initcheck", "synccheck"},
             "AgreeWithTheReference/pairwise_direct": {"memcheck", "initcheck"},
+            "AgreeOnLargeProblems/linear_tiled": {"memcheck"},
             "TakeInputsAtAnyAddress/linear_tiled": {"memcheck"},
         }
         for name, wanted in tools.items():
@@ -193,7 +194,7 @@ class Pieces(unittest.TestCase):
     def test_kept_times_order_the_first_run(self):
         kept = sanitize.kept_seconds()
         self.assertGreater(len(kept), 100)
-        self.assertGreater(kept["racecheck", "layers_gpu.AgreeWithTheReference/linear_tiled"], 10)
+        self.assertGreater(kept["racecheck", "layers_gpu.AgreeWithTheReference/linear_tiled"], 1)
 
 
 if __name__ == "__main__":
