@@ -231,6 +231,18 @@ Directions directions_of_tma(const Seen& seen) {
   return directions;
 }
 
+Directions directions_of_kept(const Seen& seen) {
+  const auto& shape = seen.argument<TmaShape>(0);
+  const TmaRing& ring = shape.ring;
+  return {{"positions", int64_t{shape.positions} / ring.q * ring.columns, 64},
+          {"filters", shape.k, seen.number(4)},
+          {"rows of filters", ring.filter_rows, 1},
+          {"steps", ceil_div(shape.tiles, int64_t{seen.launch.grid.x}) * ring.filter_rows, ring.stages},
+          {"channel steps", shape.channel_steps, 1},
+          {"images", shape.positions / shape.plane, 1},
+          {"tiles", shape.tiles, seen.launch.grid.x}};
+}
+
 Directions directions_of_pack(const Seen& seen) {
   const auto& shape = seen.argument<TmaPackShape>(0);
   return {{"pixels", shape.pixels, kTmaPackPixels},
@@ -299,6 +311,7 @@ const std::map<std::string, DirectionReader>& readers() {
       {"conv_tensor_core_few_kernel", directions_of_few},
       {"conv_tensor_core_wgmma_kernel", directions_of_wgmma},
       {"conv_tensor_core_tma_kernel", directions_of_tma},
+      {"conv_tensor_core_kept_kernel", directions_of_kept},
       {"conv_tensor_core_pack_kernel", directions_of_pack},
       {"conv_sliced_k_kernel", directions_of_sliced_k},
       {"conv_depthwise_rows_kernel", directions_of_depthwise_rows},

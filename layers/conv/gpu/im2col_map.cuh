@@ -13,6 +13,7 @@ struct Im2colBox {
   int element_bytes = 4;
   int tensor_channels = 0;  // C in memory: whole pieces of 16 bytes
   int positions = 0, channels = 0;
+  int more_columns = 0;  // of the bounding box, under the other taps of a row
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
 };
 
@@ -26,7 +27,7 @@ inline CUtensorMap im2col_map(decltype(&cuTensorMapEncodeIm2col) encode, const C
                    pixel_bytes = c * box.element_bytes;
   const cuuint64_t pitches[] = {pixel_bytes, w * pixel_bytes, h * w * pixel_bytes};
   const int first[] = {-problem.pad_w, -problem.pad_h};
-  const int last[] = {problem.pad_w - (problem.s - 1) * problem.dilation_w,
+  const int last[] = {problem.pad_w - (problem.s - 1) * problem.dilation_w + box.more_columns,
                       problem.pad_h - (problem.r - 1) * problem.dilation_h};
   const cuuint32_t strides[] = {1, static_cast<cuuint32_t>(problem.stride_w),
                                 static_cast<cuuint32_t>(problem.stride_h), 1};

@@ -16,7 +16,7 @@
 #include "layers/conv/gpu/im2col_map.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
-#include "layers/conv/gpu/tensor_core/tma_kernel.cuh"
+#include "layers/conv/gpu/tensor_core/tma_kept.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
 
 namespace lenslet {
@@ -29,13 +29,17 @@ int lanes(MathMode math) { return math == kTf32 ? 4 : 8; }  // elements in a pie
 
 bool has_halves(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
 
+constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128,
+              kMaxCorner = 127;  // of TMA; see tma_describes()
+
 using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const float*, float*);
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 struct Variant {
   int pixels, filters, blocks, threads, shared_bytes, row_bytes;
   double step_us, tile_us, step_latency_us;  // see estimated_us()
-  TmaFunction kernel[2][2];                  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]
+  TmaFunction kernel[2][2];  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]; null: not supported
+  bool keeps_filters;        // the form of tma_kept.cuh
 };
 
 /// A tile's sizes with its times and its kernels, in the order of Variant::kernel.
@@ -51,7 +55,8 @@ constexpr Variant variant_of(double step_us, double tile_us, double step_latency
           step_us,
           tile_us,
           step_latency_us,
-          {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}}};
+          {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}},
+          Tile::kKeepsFilters};
 }
 
 template <int kGroups, int kFilters, int kStages, int kBlocks>
@@ -74,13 +79,33 @@ constexpr Variant half_variant(double step_us, double tile_us, double step_laten
       {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
 }
 
+template <int kFilters>
+constexpr Variant kept_variant(double step_us, double tile_us) {
+  using Tile = TmaKeptTile<kTf32, false, false, 128, kFilters>;
+  return variant_of<Tile>(step_us, tile_us, 0,
+                          {{nullptr, &conv_tensor_core_kept_kernel<Tile>}, {nullptr, nullptr}});
+}
+
+template <int kRow, int kFilters>
+constexpr Variant kept_half_variant(double step_us, double tile_us) {
+  using Fp16 = TmaKeptTile<kFp16, true, false, kRow, kFilters>;
+  using Bf16 = TmaKeptTile<kFp16, true, true, kRow, kFilters>;
+  return variant_of<Fp16>(
+      step_us, tile_us, 0,
+      {{nullptr, &conv_tensor_core_kept_kernel<Fp16>}, {nullptr, &conv_tensor_core_kept_kernel<Bf16>}});
+}
+
 /// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
 /// parameters, fitted to trials of all variants and splits on an H200 with problems/resnet50.txt and
 /// problems/deep3x3.txt in tf32 (not measured: no result file has each variant).
 constexpr Variant kVariants[] = {
-    variant<2, 128, 3, 2>(0.369, 2.011, 0.674), variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
-    variant<1, 128, 3, 3>(0.257, 0.984, 0.497), variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
+    variant<2, 128, 3, 2>(0.369, 2.011, 0.674),
+    variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
+    variant<1, 128, 3, 3>(0.257, 0.984, 0.497),
+    variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
     variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
+    kept_variant<128>(0.107, 0.95),
+    kept_variant<64>(0.077, 0.50),
 };
 /// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are as above, chosen by
 /// hand from trials in fp16 with problems/deep3x3.txt and ten problems of ResNets (not measured: no result file has
@@ -90,18 +115,45 @@ constexpr Variant kHalfVariants[] = {
     half_variant<128, 1, 64, 6, 2>(0.165, 0.45, 0.100),
     half_variant<64, 2, 128, 6, 2>(0.178, 1.6, 0.178),
     half_variant<64, 2, 256, 8, 1>(0.325, 3.1, 0.310),
+    kept_half_variant<128, 128>(0.130, 0.55),
+    kept_half_variant<128, 64>(0.078, 0.36),
+    kept_half_variant<64, 256>(0.120, 1.15),
+    kept_half_variant<64, 128>(0.077, 0.55),
 };
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
+/// The times of variants that keep the filters, to begin one tile and many; step_us is that of a tap and a run of
+/// channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18 problems of ResNet-50 (not
+/// measured: as above).
+constexpr double kKeptTileUs = 2.4, kKeptTilesUs = 0.4;
+
+/// The row of Variant::kernel is by type.
+TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, MathMode math) {
+  const bool second = has_halves(problem) ? problem.type == ElementType::kBf16 : math == kFp16;
+  return variant.kernel[second][problem.layout == TensorLayout::kNhwc];
+}
 
 struct Choice {
   const Variant* variant = nullptr;
   int parts = 1;
+  TmaRing ring = {};  // of a variant that keeps the filters
   double time_us = INFINITY;
+
+  int columns(const Conv2dProblem& problem) const {  // of a row of positions
+    return variant->keeps_filters ? ring.columns : problem.q();
+  }
+  int shared_bytes() const {
+    if (!variant->keeps_filters) return variant->shared_bytes;
+    return variant->shared_bytes + kBarrierPairBytes +
+           ring.filter_rows * (ring.filter_row_bytes + kBarrierBytes) +
+           ring.stages * (ring.stage_bytes + kBarrierPairBytes);
+  }
 };
 
-int64_t tile_count(const Conv2dProblem& problem, const Variant& variant) {
-  const int64_t positions = int64_t{problem.n} * problem.p() * problem.q();
-  return ceil_div(positions, variant.pixels) * ceil_div(problem.k, variant.filters);
+int64_t position_tiles(const Conv2dProblem& problem, const Variant& variant, int columns) {
+  return ceil_div(int64_t{problem.n} * problem.p() * columns, variant.pixels);
+}
+int64_t tile_count(const Conv2dProblem& problem, const Variant& variant, int columns) {
+  return position_tiles(problem, variant, columns) * ceil_div(problem.k, variant.filters);
 }
 int step_channels(const Variant& variant, MathMode math) {
   return variant.row_bytes / kPieceBytes * lanes(math);
@@ -131,6 +183,51 @@ double estimated_us(const Split& split, const Variant& variant, int multiprocess
   return std::max(many, few) + (parts > 1 ? kSumUs + parts * kSumUsOfPart : 0);
 }
 
+/// The ring of a variant that keeps the filters. It has no stages if they do not fit.
+TmaRing ring_of(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
+  constexpr int kSwizzledBytes = 1024, kMinStages = 3, kMaxStages = 8;
+  const int reach = (problem.s - 1) * problem.dilation_w,
+            copied = (variant.pixels + reach) * variant.row_bytes;
+  const int64_t boxes = channel_steps(problem, variant, math);
+  const int64_t row_bytes = problem.s * boxes * variant.filters * variant.row_bytes;
+  TmaRing ring{};
+  ring.filter_rows = problem.r;
+  ring.q = problem.q();
+  ring.columns = ring.q + reach;
+  ring.box_bytes = static_cast<int>(round_up(copied, kSwizzledBytes));
+  ring.tap_bytes = problem.dilation_w * variant.row_bytes;
+  const int64_t stage_bytes = boxes * ring.box_bytes;
+  const int64_t left = GpuLimits::kHopperSharedBytes - variant.shared_bytes - kBarrierPairBytes -
+                       problem.r * (row_bytes + kBarrierBytes);
+  if (left < kMinStages * (stage_bytes + kBarrierPairBytes)) return ring;
+  ring.filter_row_bytes = static_cast<int>(row_bytes);
+  ring.stages = static_cast<int>(std::min<int64_t>(left / (stage_bytes + kBarrierPairBytes), kMaxStages));
+  ring.stage_bytes = static_cast<int>(stage_bytes);
+  ring.copied_bytes = static_cast<int>(boxes * copied);
+  return ring;
+}
+
+/// Blocks for each tile of filters.
+int64_t kept_blocks(const Conv2dProblem& problem, const Variant& variant, int columns, int multiprocessors) {
+  return std::min(position_tiles(problem, variant, columns),
+                  multiprocessors / ceil_div(problem.k, variant.filters));
+}
+
+/// A variant that keeps the filters, with its estimated time: infinite for problems that it does not support.
+Choice choose_kept(const Conv2dProblem& problem, const Variant& variant, MathMode math, int multiprocessors) {
+  Choice choice;
+  const bool moves_by_one = problem.s == 1 || problem.stride_w == 1;  // from a position to the next
+  if (!kernel_of(variant, problem, math) || !moves_by_one || problem.pad_w > kMaxCorner) return choice;
+  if (problem.k % lanes(math) != 0) return choice;  // it stores pieces
+  const TmaRing ring = ring_of(problem, variant, math);
+  const int64_t positions = int64_t{problem.n} * problem.p() * ring.columns;
+  const int64_t blocks = kept_blocks(problem, variant, ring.columns, multiprocessors);
+  if (ring.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
+  const auto tiles = static_cast<double>(ceil_div(position_tiles(problem, variant, ring.columns), blocks));
+  const double tile_us = step_count(problem, variant, math) * variant.step_us + variant.tile_us;
+  return {&variant, 1, ring, std::max(kKeptTilesUs + tiles * tile_us, kKeptTileUs + tile_us)};
+}
+
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   const bool halves = has_halves(problem);
   const Variant* const begin = halves ? std::begin(kHalfVariants) : std::begin(kVariants);
@@ -138,14 +235,19 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
   Choice best;
   for (const Variant* one = begin; one != end; ++one) {
     const Variant& candidate = *one;
+    if (candidate.keeps_filters) {
+      const Choice kept = choose_kept(problem, candidate, math, multiprocessors);
+      if (kept.time_us < best.time_us) best = kept;
+      continue;
+    }
     const int steps = step_count(problem, candidate, math);
     // Splits only tiles that leave multiprocessors without a block. With so few tiles, small ones are better.
-    const int64_t tiles = tile_count(problem, candidate);
+    const int64_t tiles = tile_count(problem, candidate, problem.q());
     const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
     for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
          parts *= 2) {
       const double time_us = estimated_us({tiles, steps, parts}, candidate, multiprocessors);
-      if (time_us < best.time_us) best = {&candidate, parts, time_us};
+      if (time_us < best.time_us) best = {&candidate, parts, {}, time_us};
     }
   }
   return best;
@@ -171,11 +273,12 @@ class TensorCoreTma : public ConvKernel {
       : problem_(request.problem),
         math_(request.math),
         variant_(choice.variant),
+        shared_bytes_(choice.shared_bytes()),
         encode_(encode_im2col_map()) {
     const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
     shape_.channel_steps = channel_steps(problem_, *variant_, math_);
     shape_.steps = step_count(problem_, *variant_, math_);
-    kernel_ = variant_->kernel[has_halves(problem_) ? problem_.type == ElementType::kBf16 : fp16][nhwc];
+    kernel_ = kernel_of(*variant_, problem_, math_);
     const int filter_tiles = static_cast<int>(ceil_div(problem_.k, variant_->filters));
     set_strides(shape_, problem_);
     shape_.dilation_h = problem_.dilation_h;
@@ -184,16 +287,23 @@ class TensorCoreTma : public ConvKernel {
     shape_.plane = problem_.p() * problem_.q();
     shape_.positions = problem_.n * shape_.plane;
     shape_.s = problem_.s;
-    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_));
+    shape_.ring = choice.ring;
+    const int columns = choice.columns(problem_);
+    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_, columns));
     shape_.parts = choice.parts;
     shape_.by_filter_tiles = FastDivide(filter_tiles);
-    shape_.by_plane = FastDivide(shape_.plane);
-    shape_.by_q = FastDivide(problem_.q());
+    shape_.by_plane = FastDivide(problem_.p() * columns);
+    shape_.by_q = FastDivide(columns);
     shape_.by_channel_steps = FastDivide(shape_.channel_steps);
     shape_.by_s = FastDivide(problem_.s);
     shape_.relu = request.rectifier.relu();
-    clusters_ = shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
-    allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(variant_->shared_bytes));
+    if (variant_->keeps_filters) {
+      clusters_ = static_cast<int>(filter_tiles * kept_blocks(problem_, *variant_, columns, multiprocessors));
+    } else {
+      clusters_ =
+          shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
+    }
+    allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(shared_bytes_));
     upload_filters(request, filter_tiles);
     if (reads_x(problem_, math_)) return;
     pack_shape_.c = problem_.c;
@@ -214,13 +324,14 @@ class TensorCoreTma : public ConvKernel {
     return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
                   counted(variant_->blocks, "block"), " a multiprocessor",
                   variant_->row_bytes < 128 ? ", steps of 32 channels" : "",
+                  variant_->keeps_filters ? ", filters kept in shared memory" : "",
                   shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }
   std::vector<LaunchResources> launches() const override {
     std::vector<LaunchResources> rows;
     if (pack_) rows.push_back(pack_.resources());
-    rows.push_back(launch_resources(kName, reinterpret_cast<const void*>(kernel_), variant_->threads,
-                                    static_cast<size_t>(variant_->shared_bytes)));
+    rows.push_back(launch_resources(name(), reinterpret_cast<const void*>(kernel_), variant_->threads,
+                                    static_cast<size_t>(shared_bytes_)));
     return rows;
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
@@ -232,13 +343,15 @@ class TensorCoreTma : public ConvKernel {
     }
     if (x != mapped_) encode_map(x);
     ScopedStage stage(context.tracer, "multiply");
-    launch_clusters(kName, kernel_, clusters_, {shape_.parts, variant_->threads, variant_->shared_bytes},
+    launch_clusters(name(), kernel_, clusters_, {shape_.parts, variant_->threads, shared_bytes_},
                     context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
                     static_cast<const float*>(bias_.get()), args.y);
   }
 
  private:
-  static constexpr const char* kName = "conv_tensor_core_tma_kernel";
+  const char* name() const {
+    return variant_->keeps_filters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel";
+  }
 
   /// Describes x for TMA.
   void encode_map(const void* x) {
@@ -248,7 +361,8 @@ class TensorCoreTma : public ConvKernel {
                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     box.element_bytes = kPieceBytes / lanes(math_);
     box.tensor_channels = static_cast<int>(round_up(problem_.c, lanes(math_)));
-    box.positions = variant_->pixels;
+    box.more_columns = shape_.ring.columns - shape_.ring.q;
+    box.positions = variant_->pixels + box.more_columns;
     box.channels = step_channels(*variant_, math_);
     if (variant_->row_bytes != 128) box.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
     x_ = im2col_map(encode_, problem_, box, x);
@@ -287,6 +401,7 @@ class TensorCoreTma : public ConvKernel {
   Conv2dProblem problem_;
   MathMode math_;
   const Variant* variant_;
+  int shared_bytes_;
   decltype(&cuTensorMapEncodeIm2col) encode_;
   TmaShape shape_{};
   TmaFunction kernel_ = nullptr;
@@ -298,7 +413,6 @@ class TensorCoreTma : public ConvKernel {
   const void* mapped_ = nullptr;
 };
 
-constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128, kMaxCorner = 127;
 /// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
 bool tma_describes(int stride, int padding, int reach) {
   return stride <= kMaxStride && reach <= kMaxOffset && -padding >= kMinCorner &&

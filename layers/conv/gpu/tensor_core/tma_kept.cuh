@@ -1,0 +1,236 @@
+// The form of tma_kernel.cuh whose blocks keep their filters in shared memory.
+//
+// A block reads the filters of its tile once, and then nothing but inputs. An input that lies under several taps of a
+// row is copied once for all of them: wgmma swizzles by the address, so that a tap's operand may begin at any row.
+//
+// Two warpgroups take turns: while one stores its tile, the other multiplies. A turn begins when all inputs of the tile
+// before are there: a barrier of the ring distinguishes neighbouring rounds alone, and without turns a warpgroup could
+// wait for a stage that is two rounds behind.
+#pragma once
+
+#include <climits>
+
+#include "layers/conv/gpu/tensor_core/tma_kernel.cuh"
+
+namespace lenslet {
+
+/// The place in y of a position; beyond the end for one that is dropped.
+__device__ __forceinline__ int tma_output(const TmaShape& shape, int position) {
+  int column;
+  const int row = shape.by_q.divide(position, column);
+  return column < shape.ring.q ? row * shape.ring.q + column : INT_MAX;
+}
+
+/// Where a block has its filters, its ring and its barriers in shared memory.
+struct TmaKeptMemory {
+  uint32_t filters, stages, barriers;
+  uint32_t filter_barriers, turns;  // a barrier for each row of the filters; one for each warpgroup
+};
+
+/// Starts all copies of a block: of its filters, and of the inputs of its tiles.
+template <class Tile>
+__device__ __forceinline__ void tma_load_kept(const TmaShape& shape, const CUtensorMap& x,
+                                              const unsigned char* __restrict__ filters,
+                                              const TmaKeptMemory& memory) {
+  const TmaRing& form = shape.ring;
+  const int first_tile = static_cast<int>(blockIdx.x);
+  const unsigned char* source =
+      filters + static_cast<int64_t>(tma_tile_start<Tile>(shape, first_tile).filter_tile) * form.filter_rows *
+                    form.filter_row_bytes;
+  const auto load_filters = [&](int row) {
+    const uint32_t barrier = memory.filter_barriers + row * kBarrierBytes;
+    barrier_arrive_expect(barrier, form.filter_row_bytes);
+    bulk_copy(memory.filters + row * form.filter_row_bytes, source, form.filter_row_bytes, barrier);
+    source += form.filter_row_bytes;
+  };
+  load_filters(0);  // no launch before writes them
+  wait_for_launch_before();
+  RingPosition ring;
+  for (int tile = first_tile; tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
+    int rest, q;
+    Im2colStart start{};
+    start.n = shape.by_plane.divide(tma_tile_start<Tile>(shape, tile).position, rest);
+    start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
+    start.w = q * shape.stride_w - shape.pad_w;
+    for (int row = 0; row < form.filter_rows; ++row) {
+      if (row > 0 && tile == first_tile) load_filters(row);
+      const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
+      uint32_t inputs = memory.stages + ring.index * form.stage_bytes;
+      barrier_wait(free, ring.parity ^ 1);
+      barrier_arrive_expect(full, form.copied_bytes);
+      start.h_offset = row * shape.dilation_h;
+      for (int c = 0; c < shape.channel_steps; ++c) {
+        start.c = c * Tile::kChannels;
+        im2col_copy(inputs, x, start, full);
+        inputs += form.box_bytes;
+      }
+      ring.advance(form.stages);
+    }
+  }
+}
+
+/// Adds the bias, applies ReLU and stores the sums of a warp's 16 rows, which begin at `position`. 128 bytes of each
+/// row at a time go through `staging`, so that a warp writes whole lines of memory. `bias` is in shared memory.
+template <class Tile, int kSums>
+__device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const float* bias,
+                                               unsigned char* staging, float* __restrict__ y, int position,
+                                               int first_filter, const float (&sums)[kSums]) {
+  constexpr int kElementBytes = Tile::kHalf ? 2 : 4, kColumns = kStagedBytes / kElementBytes;
+  constexpr int kPitch = Tile::kStagingPitch, kPieces = kStagedBytes / 16, kRowsAtOnce = 32 / kPieces;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int output = tma_output(shape, position + lane % kWarpRows);
+  unsigned char* const own = staging + lane / 4 * kPitch + lane % 4 * 2 * kElementBytes;
+  const unsigned char* const piece = staging + lane / kPieces * kPitch + lane % kPieces * 16;
+#pragma unroll
+  for (int pass = 0; pass < Tile::kFilters / kColumns; ++pass) {
+    float2 offsets[kColumns / 8];
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j)
+      offsets[j] = *reinterpret_cast<const float2*>(bias + pass * kColumns + j * 8 + lane % 4 * 2);
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float* const two = sums + (pass * kColumns / 8 + j) * 4 + half * 2;
+        unsigned char* const target = own + half * 8 * kPitch + j * 8 * kElementBytes;
+        if constexpr (Tile::kHalf) {
+          *reinterpret_cast<uint32_t*>(target) = tma_pair<Tile>(shape, offsets[j], two[0], two[1]);
+        } else {
+          *reinterpret_cast<float2*>(target) = make_float2(relu_if(shape.relu, two[0] + offsets[j].x),
+                                                           relu_if(shape.relu, two[1] + offsets[j].y));
+        }
+      }
+    }
+    __syncwarp();
+    const int filter = first_filter + pass * kColumns + lane % kPieces * (16 / kElementBytes);
+    uint4 pieces[kWarpRows / kRowsAtOnce];
+#pragma unroll
+    for (int i = 0; i < kWarpRows / kRowsAtOnce; ++i)
+      pieces[i] = *reinterpret_cast<const uint4*>(piece + i * kRowsAtOnce * kPitch);
+#pragma unroll
+    for (int i = 0; i < kWarpRows / kRowsAtOnce; ++i) {
+      const int row = __shfl_sync(kAllLanes, output, i * kRowsAtOnce + lane / kPieces);
+      unsigned char* const target = reinterpret_cast<unsigned char*>(y) +
+                                    (static_cast<int64_t>(row) * shape.k + filter) * kElementBytes;
+      if (row < shape.positions && filter < shape.k) *reinterpret_cast<uint4*>(target) = pieces[i];
+    }
+    __syncwarp();
+  }
+}
+
+// computes    as conv_tensor_core_tma_kernel, y [N, P, Q, K], with the same bits
+// work split  persistent blocks, each with one tile of filters; a tile = 64 positions x kFilters filters; two
+//             warpgroups multiply and store a tile each, one thread copies
+// memory      shared: all filters of a tile, then a ring of steps of inputs, both in swizzled rows of kRowBytes
+// requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1, K in whole pieces, filters and three steps that
+//             fit shared memory, a grid of a multiple of the filter tiles (choose_kept() of hopper_tma.cu)
+// measured    not measured: no result file has it yet
+template <class Tile>
+__global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kernel(
+    const TmaShape shape,
+    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
+    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
+    const float* __restrict__ bias,             // [filter tiles * kFilters]
+    float* __restrict__ y) {                    // [N, P, Q, K]; with kHalf of 16 bits
+  using namespace hopper;
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const TmaRing& form = shape.ring;
+  TmaKeptMemory memory;
+  memory.filters = shared_address(shared);
+  unsigned char* const staging =
+      shared + form.filter_rows * form.filter_row_bytes + form.stages * form.stage_bytes;
+  float* const own_bias = reinterpret_cast<float*>(staging + Tile::kStagingBytes);
+  memory.stages = memory.filters + form.filter_rows * form.filter_row_bytes;
+  memory.barriers = shared_address(own_bias + Tile::kFilters);
+  memory.turns = memory.barriers + form.stages * kBarrierPairBytes;
+  memory.filter_barriers = memory.turns + kBarrierPairBytes;
+  const int first_filter =
+      tma_tile_start<Tile>(shape, static_cast<int>(blockIdx.x)).filter_tile * Tile::kFilters;
+  for (int i = static_cast<int>(threadIdx.x); i < Tile::kFilters; i += Tile::kThreads)
+    own_bias[i] = bias[first_filter + i];
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
+  if (threadIdx.x == 0) {
+    prefetch_tensor_map(x);
+#pragma unroll 1
+    for (int i = 0; i < form.stages; ++i) {
+      barrier_init(memory.barriers + i * kBarrierPairBytes, 1);
+      barrier_init(memory.barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps);
+    }
+    barrier_init(memory.turns, kWarpgroupWarps);
+    barrier_init(memory.turns + kBarrierBytes, kWarpgroupWarps);
+#pragma unroll 1
+    for (int row = 0; row < form.filter_rows; ++row)
+      barrier_init(memory.filter_barriers + row * kBarrierBytes, 1);
+    fence_barrier_init();
+    fence_async_proxy();
+  }
+  __syncthreads();
+  let_next_launch_begin();
+  if (group == Tile::kGroups) {
+    if (threadIdx.x % 32 == 0) tma_load_kept<Tile>(shape, x, filters, memory);
+    return;
+  }
+  wait_for_launch_before();
+  const bool signals = threadIdx.x % 32 == 0;
+  const int first_tile = static_cast<int>(blockIdx.x), stride = static_cast<int>(gridDim.x);
+  const uint32_t turn = memory.turns + group * kBarrierBytes,
+                 next_turn = memory.turns + (1 - group) * kBarrierBytes;
+  RingPosition ring;
+  bool own = group == 0;
+  uint32_t turn_parity = group == 0 ? 1 : 0;  // the first turn is that of group 0
+#pragma unroll 1
+  for (int tile = first_tile; tile < shape.tiles; tile += stride, own = !own) {
+    if (!own) {
+      for (int row = 0; row < form.filter_rows; ++row) ring.advance(form.stages);
+      continue;
+    }
+    float sums[Tile::kFilters / 2];
+    uint32_t read = 0;  // the barrier of the step whose last products are in flight; 0: none
+    bool add = false;
+    uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
+    int row = 0;
+    barrier_wait(turn, turn_parity);
+    turn_parity ^= 1;
+#pragma unroll 1
+    do {
+      const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes;
+      barrier_wait(memory.filter_barriers + row * kBarrierBytes, 0);
+      barrier_wait(full, ring.parity);
+      if (signals && row == form.filter_rows - 1) barrier_arrive(next_turn);
+      const uint64_t inputs =
+          swizzled_operand_descriptor<Tile::kRowBytes>(memory.stages + ring.index * form.stage_bytes);
+      int tap_offset = 0;
+#pragma unroll 1
+      for (int tap = shape.s; tap > 0; --tap, tap_offset += form.tap_bytes) {
+        int offset = tap_offset;
+#pragma unroll 1
+        for (int c = shape.channel_steps; c > 0; --c, offset += form.box_bytes) {
+          const uint64_t a = inputs + (offset >> 4);
+          wgmma_hold(sums);
+          wgmma_fence();
+#pragma unroll
+          for (int i = 0; i < Tile::kRowBytes / 32; ++i)
+            wgmma<Tile::kMath, Tile::kBf16>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
+          add = true;
+          wgmma_commit();
+          wgmma_hold(sums);
+          wgmma_wait<1>();  // the products before these have read their inputs
+          if (signals && read) barrier_arrive(read);
+          read = 0;
+          b += Tile::kFilterBytes >> 4;
+        }
+      }
+      read = full + kBarrierBytes;
+      ring.advance(form.stages);
+    } while (++row < form.filter_rows);
+    wgmma_wait<0>();
+    wgmma_hold(sums);
+    if (signals) barrier_arrive(read);
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    tma_store_rows<Tile>(shape, own_bias, staging + warp * kWarpRows * Tile::kStagingPitch, y,
+                         tma_tile_start<Tile>(shape, tile).position + warp % kWarpgroupWarps * kWarpRows,
+                         first_filter, sums);
+  }
+}
+
+}  // namespace lenslet
