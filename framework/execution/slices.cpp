@@ -32,7 +32,8 @@ Sizes sizes_of(const Graph& graph, const BuildOptions& options) {
       values += static_cast<double>(shapes[static_cast<size_t>(input)].bytes());
     sizes.at_once = std::max(sizes.at_once, values);
     sizes.written += output;
-    sizes.weights += node.layer->work_of(node_request(graph, i, shapes, options)).bytes - values;
+    const Work work = node.layer->work_of(node_request(graph, i, shapes, options));
+    sizes.weights += work.bytes + work.unread * sizeof(float) - values;
   }
   return sizes;
 }

@@ -64,6 +64,7 @@ Work Layer::work_of(const OperatorRequest& request) const {
   };
   for (const Shape& input : request.inputs)
     total.bytes += bytes(input, request.input_type) - bytes(input, ElementType::kFp32);
+  total.bytes -= total.unread * (request.input_type.bits() - ElementType::kFp32.bits()) / 8.0;
   Shape shape = infer_shape(request.inputs);
   total.bytes += bytes(request.output, request.output_type) - bytes(shape, ElementType::kFp32);
   for (const Layer* next : request.fused) {

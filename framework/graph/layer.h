@@ -36,9 +36,11 @@ struct RunContext {
 /// Operations and minimal memory traffic of one layer for its whole batch.
 struct Work {
   double flops = 0;  // 2 per multiply-add, counted for the direct algorithm with every backend
-  double bytes = 0;  // inputs + weights + outputs, each once
+  double bytes = 0;  // the inputs that the layer reads + weights + outputs, each once
   /// Bytes in use at a time, if fewer than `bytes`; 0: all of them. A pass on the CPU computes slices of its batch.
   double working_set = 0;
+  /// Values of the inputs that `bytes` leaves out, because no window of the layer reads them.
+  double unread = 0;
 };
 
 class Layer;

@@ -66,7 +66,8 @@ Shape Conv2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
 
 Work Conv2dLayer::work(const std::vector<Shape>& inputs) const {
   const Conv2dProblem problem = problem_for(inputs.at(0));
-  return {problem.flops(), problem.bytes()};
+  return {problem.flops(), problem.bytes(), 0,
+          static_cast<double>(inputs[0].num_elements()) - problem.values_read()};
 }
 
 std::vector<const BackendEntry*> Conv2dLayer::backend_entries(DeviceKind kind) const {

@@ -102,12 +102,16 @@ double Conv2dProblem::flops() const noexcept {
   return 2.0 * n * k * p() * q() * (c / groups) * r * s;
 }
 
+double Conv2dProblem::values_read() const noexcept {
+  return 1.0 * n * c * static_cast<double>(down().cells_read(h, p())) *
+         static_cast<double>(across().cells_read(w, q()));
+}
+
 double Conv2dProblem::bytes() const noexcept {
   if (groups < 1) return 0;
-  const double input = 1.0 * n * c * h * w;
   const double weights = 1.0 * k * (c / groups) * r * s;
   const double output = 1.0 * n * k * p() * q();
-  return type.bits() / 8.0 * (input + weights + output) + sizeof(float) * 1.0 * k;
+  return type.bits() / 8.0 * (values_read() + weights + output) + sizeof(float) * 1.0 * k;
 }
 
 void Conv2dProblem::check() const {

@@ -45,7 +45,10 @@ struct Conv2dProblem {
   int q() const noexcept;
   /// 2 * N * K * P * Q * (C/G) * R * S.
   double flops() const noexcept;
-  /// Input + weights + bias + output, each once.
+  /// The values of the input that at least one window reads: not all of them if a stride or a dilation skips rows or
+  /// columns, or if the last window ends before the input.
+  double values_read() const noexcept;
+  /// The values read + weights + bias + output, each once: what every algorithm has to move.
   double bytes() const noexcept;
   /// [N, C, H, W] for either layout.
   Shape input_shape() const { return {n, c, h, w}; }

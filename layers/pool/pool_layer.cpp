@@ -84,8 +84,12 @@ Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {
 
 Work Pool2dLayer::work(const std::vector<Shape>& inputs) const {
   const Shape y = infer_shape(inputs);
+  const Shape& x = inputs[0];
+  const Shape read{x[0], x[1], window_.down().cells_read(x[2], y[2]),
+                   window_.across().cells_read(x[3], y[3])};
   return {static_cast<double>(y.num_elements()) * window_.r * window_.s,
-          static_cast<double>(inputs[0].bytes()) + static_cast<double>(y.bytes())};
+          static_cast<double>(read.bytes()) + static_cast<double>(y.bytes()), 0,
+          static_cast<double>(x.num_elements() - read.num_elements())};
 }
 
 std::vector<const BackendEntry*> Pool2dLayer::backend_entries(DeviceKind kind) const {

@@ -46,6 +46,19 @@ TEST(Conv2dLayer, InfersShapesAndWork) {
             "6@3x3 stride 2x1 pad 1 dilation 2 groups 2");
 }
 
+// The type of the input changes the bytes of the values that windows read, and of no others.
+TEST(Conv2dLayer, CountsTheBytesThatItReads) {
+  const Conv2dLayer layer = make_layer("ic2ih8oc6kh1sh2");
+  const Shape input{3, 2, 8, 8};
+  OperatorRequest request = request_for(layer, input);
+  const double read = 3 * 2 * 4 * 4, others = 4.0 * (6 * 2 + 6 + 3 * 6 * 4 * 4);
+  EXPECT_EQ(layer.work({input}).bytes, 4 * read + others);
+  EXPECT_EQ(layer.work({input}).unread, 3 * 2 * 8 * 8 - read);
+  EXPECT_EQ(layer.work_of(request).bytes, 4 * read + others);
+  request.input_type = ElementType::kFp16;
+  EXPECT_EQ(layer.work_of(request).bytes, 2 * read + others);
+}
+
 // Tensors of fp16 between layers need tensor cores.
 TEST(Conv2dLayer, RefusesFp16TensorsOnTheCpuWithAReason) {
   const Conv2dLayer layer = make_layer("ic1ih28oc6kh5");

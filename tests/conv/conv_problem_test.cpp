@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "framework/base/error.h"
 #include "layers/conv/conv_registry.h"
@@ -211,6 +212,57 @@ TEST(ConvProblem, CountsWork) {
   EXPECT_EQ(conv2.flops(), 2 * 153600);
   EXPECT_EQ(conv1.bytes(), 4.0 * (784 + 150 + 6 + 3456));
   EXPECT_EQ(Conv2dProblem::parse("g2ic4ih3oc2kh3").flops(), 2.0 * 2 * 2 * 9);
+}
+
+// Which of `size` rows or columns the windows read.
+int64_t cells_read_one_by_one(int64_t size, int64_t count, const WindowDirection& windows) {
+  std::set<int64_t> read;
+  for (int64_t window = 0; window < count; ++window) {
+    for (int64_t cell = 0; cell < windows.size; ++cell) {
+      const int64_t at = window * windows.stride + cell * windows.dilation - windows.pad;
+      if (at >= 0 && at < size) read.insert(at);
+    }
+  }
+  return static_cast<int64_t>(read.size());
+}
+
+TEST(ConvProblem, CountsTheRowsThatWindowsRead) {
+  int64_t skipping = 0;
+  for (int size = 1; size <= 14; ++size) {
+    for (WindowDirection windows; windows.size <= 5; ++windows.size) {
+      for (windows.stride = 1; windows.stride <= 6; ++windows.stride) {
+        for (windows.dilation = 1; windows.dilation <= 6; ++windows.dilation) {
+          for (windows.pad = 0; windows.pad <= 3; ++windows.pad) {
+            for (int64_t count = 0; count <= size + 2 * windows.pad; ++count) {
+              const int64_t expected = cells_read_one_by_one(size, count, windows);
+              ASSERT_EQ(windows.cells_read(size, count), expected)
+                  << size << " cells, " << count << " windows of " << windows.size << " at stride "
+                  << windows.stride << ", dilation " << windows.dilation << ", padding " << windows.pad;
+              skipping += expected < size;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(skipping, 1000);
+}
+
+TEST(ConvProblem, CountsNoValueThatNoWindowReads) {
+  const Conv2dProblem every = Conv2dProblem::parse("mb2ic3ih9iw5oc4oh9ow5kh3ph1");
+  EXPECT_EQ(every.values_read(), 2 * 3 * 9 * 5);
+  const Conv2dProblem second = Conv2dProblem::parse("mb2ic3ih9iw8oc4oh5ow4kh1sh2");
+  EXPECT_EQ(second.values_read(), 2 * 3 * 5 * 4);
+  EXPECT_EQ(second.bytes(), 4.0 * (2 * 3 * 5 * 4 + 4 * 3 + 4 + 2 * 4 * 5 * 4));
+  // Windows at rows -1 and 3 read rows 0, 1 and 3 to 5 of seven, and the same columns.
+  EXPECT_EQ(Conv2dProblem::parse("mb1ic1ih7oc1oh2kh3sh4ph1").values_read(), 5 * 5);
+  // Windows at 0 and 3 of six rows read 0, 2, 3 and 5.
+  EXPECT_EQ(Conv2dProblem::parse("mb1ic1ih6oc1oh2kh2sh3dh1").values_read(), 4 * 4);
+  // Sizes near the limit take no time.
+  EXPECT_EQ(Conv2dProblem::parse("mb1ic1ih2000000000iw1oc1oh1000000000ow1kh1kw1sh2sw1").values_read(), 1e9);
+  EXPECT_EQ(
+      Conv2dProblem::parse("mb1ic1ih2000000000iw1oc1oh1000000001ow1kh1000000000kw1sh1sw1").values_read(),
+      2e9);
 }
 
 TEST(ConvProblem, RefusesMalformedNumbers) {

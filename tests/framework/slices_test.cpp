@@ -31,18 +31,19 @@ Graph forked() {
 /// x / 2 where x is positive, else -x / 2.
 float right(float x) { return x > 0 ? 0.5f * x : -0.5f * x; }
 
-/// A layer that reads `bytes` of weights.
+/// A layer that reads `bytes` of weights, and all but `unread` values of its input.
 class HeavyLayer : public toys::ScaleLayer {
  public:
-  explicit HeavyLayer(double bytes) : ScaleLayer(1), bytes_(bytes) {}
+  explicit HeavyLayer(double bytes, double unread = 0) : ScaleLayer(1), bytes_(bytes), unread_(unread) {}
   Work work(const std::vector<Shape>& inputs) const override {
     Work work = ScaleLayer::work(inputs);
-    work.bytes += bytes_;
+    work.bytes += bytes_ - unread_ * sizeof(float);
+    work.unread = unread_;
     return work;
   }
 
  private:
-  double bytes_;
+  double bytes_, unread_;
 };
 
 class Slices : public testing::Test {
@@ -142,6 +143,12 @@ TEST_F(Slices, AreLargeEnoughForTheThreadsAndTheWeights) {
   Graph heavier("heavier", "x", {1, 128, 128});
   heavier.add("a", std::make_unique<HeavyLayer>(1e7), {"x"});
   EXPECT_EQ(slice_samples(heavier, of_batch(1024)), 1024) << "each slice would read the weights again";
+  // Just too many weights: what a layer leaves unread of its input is none of them.
+  for (const double unread : {0.0, kValues / 2.0}) {
+    Graph skipping("skipping", "x", {1, 128, 128});
+    skipping.add("a", std::make_unique<HeavyLayer>(1.06e6, unread), {"x"});
+    EXPECT_EQ(slice_samples(skipping, of_batch(1024)), 1024) << unread;
+  }
 }
 
 TEST_F(Slices, AreAddedUpByTheProfiler) {

@@ -60,6 +60,16 @@ TEST_F(Pool, RefusesWhatIsNoWindow) {
   expect_error<DataError>([&] { layer.infer_shape({}); }, "one input");
 }
 
+TEST_F(Pool, CountsTheBytesThatItReads) {
+  const Shape x{2, 3, 8, 6};
+  const MaxPool2dLayer overlapping(Pool2dWindow::square(3, 2, 1));
+  EXPECT_EQ(overlapping.work({x}).bytes, 4.0 * 2 * 3 * (8 * 6 + 4 * 3));
+  EXPECT_EQ(overlapping.work({x}).unread, 0);
+  const MaxPool2dLayer skipping(Pool2dWindow::square(1, 2));
+  EXPECT_EQ(skipping.work({x}).bytes, 4.0 * 2 * 3 * (4 * 3 + 4 * 3));
+  EXPECT_EQ(skipping.work({x}).unread, 2 * 3 * (8 * 6 - 4 * 3));
+}
+
 TEST_F(Pool, NamesTheBackendsThereAre) {
   const MaxPool2dLayer layer(Pool2dWindow::square(2, 2));
   OperatorRequest request = request_for(layer, {Shape{1, 1, 4, 4}, {}});

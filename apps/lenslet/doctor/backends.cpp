@@ -89,7 +89,9 @@ Table table_of(const std::vector<BackendRow>& rows) {
 void check_problem_memory(const Conv2dProblem& problem, const std::vector<Target>& targets) {
   constexpr double kCopies = 3;  // random values, the operator's own, what it runs on
   for (const Target& target : targets) {
-    const double needed = kCopies * problem.bytes();
+    double needed = 0;
+    for (const Shape& tensor : {problem.input_shape(), problem.weight_shape(), problem.output_shape()})
+      needed += kCopies * static_cast<double>(problem.bytes_of_tensor(tensor));
     const auto free = static_cast<double>(free_memory_bytes(target.usable ? target.device : Device::cpu()));
     if (needed > free) {
       throw MemoryError(concat("--problem ", problem.to_string(), " needs about ", format_bytes(needed),
