@@ -45,8 +45,8 @@ double choose_unit(const std::vector<double>& weight, double bias) {
   return unit > 0 ? unit : 1;
 }
 
-/// Moves up to one weight of each candidate list by one, those whose rounding was largest, until `off`, the sum of the
-/// roundings, is at most a half.
+/// Moves weights of `candidates` by one, each at most once and the largest roundings first, until `off`, the sum of the
+/// roundings, is at most a half. Weights at the limit stay.
 void move_nearest(std::vector<size_t> candidates, const std::vector<double>& exact, std::vector<int>& weight,
                   double off) {
   const int step = off > 0 ? -1 : 1;

@@ -27,30 +27,30 @@
 namespace lenslet {
 namespace {
 
-using Shape = LinearTiledShape;
-constexpr int kThreads = Shape::kWarps * GpuLimits::kWarp;
-constexpr int kMaxColumns = Shape::kColumnLanes * kLaneOutputs[0];
+using LaunchShape = LinearTiledShape;
+constexpr int kThreads = LaunchShape::kWarps * GpuLimits::kWarp;
+constexpr int kMaxColumns = LaunchShape::kColumnLanes * kLaneOutputs[0];
 constexpr int64_t kMaxOutputs = int64_t{kMaxColumns} * GpuLimits::kGridYZ;
 // Up to this number of outputs (batch * outputs) `auto` takes warp_reduce, the next row. Chosen by hand: no file
 // compares both near it.
 constexpr int64_t kMaxWarpReduceOutputs = 80 * 1000;
 constexpr int kStages = 2;
-constexpr int kQuads = Shape::kDepth / 4;  // groups of four inputs, float4, in a stage
+constexpr int kQuads = LaunchShape::kDepth / 4;  // groups of four inputs, float4, in a stage
 // A row of the X tile has 4 floats of padding, so that the four rows that a warp reads at once are in different banks.
-constexpr int kPitch = Shape::kDepth + 4;
-constexpr int kXFloats = Shape::kRows * kPitch;  // of a stage
+constexpr int kPitch = LaunchShape::kDepth + 4;
+constexpr int kXFloats = LaunchShape::kRows * kPitch;  // of a stage
 
 // The weights of a stage: [kQuads][lane_outputs][kColumnLanes] float4. A lane's lane_outputs float4 of a quad are the
 // weights of its outputs for input 0 of the quad, then those for input 1, 2 and 3.
 __host__ __device__ constexpr int weight_floats(int lane_outputs) {
-  return Shape::kDepth * Shape::kColumnLanes * lane_outputs;
+  return LaunchShape::kDepth * LaunchShape::kColumnLanes * lane_outputs;
 }
 // The output, in the tile, of a lane's lane_output: four neighbouring ones for each whole group of four, stored as
 // float4; the rest alternate with those of the other lanes.
 __host__ __device__ constexpr int column_of(int lane_outputs, int lane, int lane_output) {
   const int group = lane_output / 4, within = lane_output % 4;
-  return group * 4 * Shape::kColumnLanes +
-         (group < lane_outputs / 4 ? lane * 4 + within : within * Shape::kColumnLanes + lane);
+  return group * 4 * LaunchShape::kColumnLanes +
+         (group < lane_outputs / 4 ? lane * 4 + within : within * LaunchShape::kColumnLanes + lane);
 }
 
 __device__ __forceinline__ float part(const float4& v, int i) {
@@ -61,7 +61,7 @@ __device__ __forceinline__ float part(const float4& v, int i) {
 template <int kOutputs>
 struct Front {
   static constexpr int kWeights = kOutputs < 4 ? kOutputs : 4;  // float4
-  float4 x[Shape::kLaneRows], w[kWeights];
+  float4 x[LaunchShape::kLaneRows], w[kWeights];
 };
 
 // computes    y = f(x * w^T + b) for a tile of 80 samples x 8 kOutputs outputs
@@ -75,19 +75,20 @@ struct Front {
 //             (docs/results/2026-11-29-h200/profile-batch-10000.json)
 template <int kOutputs>
 __global__ void __launch_bounds__(kThreads, 1)
-    linear_tiled_kernel(const Shape shape,
+    linear_tiled_kernel(const LaunchShape shape,
                         const float* __restrict__ x,        // [batch, inputs]
                         const float* __restrict__ weights,  // [column tiles, steps, weight_floats(kOutputs)]
                         const float* __restrict__ bias,     // [column tiles * 8 kOutputs]
                         float* __restrict__ y) {            // [batch, outputs]
   constexpr int kWeightFloats = weight_floats(kOutputs), kStage = kXFloats + kWeightFloats;
-  constexpr int kXCopies = Shape::kRows * kQuads / kThreads, kXStep = kThreads / kQuads;  // of a thread; rows
+  constexpr int kXCopies = LaunchShape::kRows * kQuads / kThreads;  // of a thread
+  constexpr int kXStep = kThreads / kQuads;                         // rows
   constexpr int kWCopies = (kWeightFloats / 4 + kThreads - 1) / kThreads;
   extern __shared__ __align__(16) float linear_tiled_shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % GpuLimits::kWarp,
             warp = thread / GpuLimits::kWarp;
-  const int row_lane = lane / Shape::kColumnLanes, column_lane = lane % Shape::kColumnLanes;
-  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * Shape::kRows;
+  const int row_lane = lane / LaunchShape::kColumnLanes, column_lane = lane % LaunchShape::kColumnLanes;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * LaunchShape::kRows;
 
   const int x_row = thread / kQuads, x_quad = thread % kQuads;
   const float* x_from[kXCopies];
@@ -119,9 +120,9 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? x_from[l] + i : x, i < x_left);
       }
-      x_from[l] += Shape::kDepth;
+      x_from[l] += LaunchShape::kDepth;
     }
-    x_left -= Shape::kDepth;
+    x_left -= LaunchShape::kDepth;
   };
 
 #pragma unroll 1
@@ -133,18 +134,19 @@ __global__ void __launch_bounds__(kThreads, 1)
     commit_started_copies();  // also an empty group, so that the number of pending groups stays the same
   }
 
-  float sum[Shape::kLaneRows][kOutputs] = {};
+  float sum[LaunchShape::kLaneRows][kOutputs] = {};
   // The row of this lane's first sample in the tile.
-  const int row = (warp * Shape::kRowLanes + row_lane) * Shape::kLaneRows;
+  const int row = (warp * LaunchShape::kRowLanes + row_lane) * LaunchShape::kLaneRows;
   const float* x_stage = linear_tiled_shared + row * kPitch;
   const float* w_stage = linear_tiled_shared + kXFloats + column_lane * 4;
   int stage = 0, quad = 0, steps_left = shape.steps - 1;
   const auto weight = [&](int index) {
-    return *reinterpret_cast<const float4*>(w_stage + (quad * kOutputs + index) * Shape::kColumnLanes * 4);
+    return *reinterpret_cast<const float4*>(w_stage +
+                                            (quad * kOutputs + index) * LaunchShape::kColumnLanes * 4);
   };
   const auto load = [&](Front<kOutputs>& front) {
 #pragma unroll
-    for (int r = 0; r < Shape::kLaneRows; ++r)
+    for (int r = 0; r < LaunchShape::kLaneRows; ++r)
       front.x[r] = *reinterpret_cast<const float4*>(x_stage + r * kPitch + quad * 4);
 #pragma unroll
     for (int i = 0; i < Front<kOutputs>::kWeights; ++i) front.w[i] = weight(i);
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int i = from; i < to; ++i) {
         const int input = i / kOutputs, output = i % kOutputs;
 #pragma unroll
-        for (int r = 0; r < Shape::kLaneRows; ++r)
+        for (int r = 0; r < LaunchShape::kLaneRows; ++r)
           sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
       }
     };
@@ -201,18 +203,18 @@ __global__ void __launch_bounds__(kThreads, 1)
     multiply_quad(odd, even, advance);
   }
 
-  const int first_column = static_cast<int>(blockIdx.y) * Shape::kColumnLanes * kOutputs;
+  const int first_column = static_cast<int>(blockIdx.y) * LaunchShape::kColumnLanes * kOutputs;
   const bool wide_rows = shape.outputs % 4 == 0 && reinterpret_cast<uintptr_t>(y) % sizeof(float4) == 0;
 #pragma unroll
   for (int first = 0; first < kOutputs; first += 4) {
     const int output = first_column + column_of(kOutputs, column_lane, first);
     const bool four = first + 4 <= kOutputs;  // neighbours
-    const int apart = four ? 1 : Shape::kColumnLanes;
+    const int apart = four ? 1 : LaunchShape::kColumnLanes;
     float b[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) b[j] = first + j < kOutputs ? __ldg(bias + output + j * apart) : 0.0f;
 #pragma unroll
-    for (int r = 0; r < Shape::kLaneRows; ++r) {
+    for (int r = 0; r < LaunchShape::kLaneRows; ++r) {
       const int64_t sample = first_row + row + r;
       if (sample >= shape.batch) break;
       float out[4];
@@ -235,7 +237,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-using Launch = KernelLaunch<Shape, const float*, const float*, const float*, float*>;
+using Launch = KernelLaunch<LaunchShape, const float*, const float*, const float*, float*>;
 
 // The kernels of kLaneOutputs.
 template <size_t... kIndex>
@@ -249,9 +251,9 @@ class TiledOperator : public Operator {
   TiledOperator(const LinearProblem& problem, Stream& stream) {
     const int lane_outputs =
         choose_lane_outputs(problem.batch, problem.outputs, multiprocessor_count(stream.device()));
-    const int columns = Shape::kColumnLanes * lane_outputs;
+    const int columns = LaunchShape::kColumnLanes * lane_outputs;
     const int64_t column_tiles = ceil_div(problem.outputs, columns);
-    const int64_t steps = ceil_div(problem.inputs, Shape::kDepth);
+    const int64_t steps = ceil_div(problem.inputs, LaunchShape::kDepth);
     shape_ = {problem.batch,
               static_cast<int>(problem.inputs),
               static_cast<int>(problem.outputs),
@@ -260,10 +262,10 @@ class TiledOperator : public Operator {
               problem.inputs % 4 == 0};
     const auto kernel = std::find(std::begin(kLaneOutputs), std::end(kLaneOutputs), lane_outputs);
     launch_ = {"linear_tiled_kernel", kKernels[static_cast<size_t>(kernel - std::begin(kLaneOutputs))],
-               dim3(grid_blocks(problem.batch, Shape::kRows), static_cast<unsigned>(column_tiles)),
+               dim3(grid_blocks(problem.batch, LaunchShape::kRows), static_cast<unsigned>(column_tiles)),
                dim3(kThreads),
                sizeof(float) * kStages * static_cast<size_t>(kXFloats + weight_floats(lane_outputs))};
-    detail_ = concat("tile ", Shape::kRows, "x", columns);
+    detail_ = concat("tile ", LaunchShape::kRows, "x", columns);
     upload(problem, lane_outputs, column_tiles, stream);
   }
 
@@ -271,7 +273,7 @@ class TiledOperator : public Operator {
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const float* const x = inputs[0].data;
-    Shape shape = shape_;
+    LaunchShape shape = shape_;
     shape.wide = shape.wide && is_aligned(x, sizeof(float4));
     launch_(context.stream, shape, x, weights_.as<float>(), bias_.as<float>(), output.data);
   }
@@ -279,20 +281,20 @@ class TiledOperator : public Operator {
  private:
   /// W [O, I] as [column tiles][quads][lane_outputs][kColumnLanes] float4, zeros past its ends.
   void upload(const LinearProblem& problem, int lane_outputs, int64_t column_tiles, Stream& stream) {
-    const int columns = Shape::kColumnLanes * lane_outputs;
+    const int columns = LaunchShape::kColumnLanes * lane_outputs;
     const int64_t tile_floats = int64_t{shape_.steps} * weight_floats(lane_outputs);
     std::vector<float> packed(static_cast<size_t>(column_tiles * tile_floats), 0.0f);
     std::vector<float> bias(static_cast<size_t>(column_tiles * columns), 0.0f);
     if (problem.bias) std::copy_n(problem.bias, problem.outputs, bias.begin());
     for (int64_t tile = 0; tile < column_tiles; ++tile) {
       for (int c = 0; c < columns; ++c) {
-        const int lane = c % Shape::kColumnLanes, lane_output = c / Shape::kColumnLanes;
+        const int lane = c % LaunchShape::kColumnLanes, lane_output = c / LaunchShape::kColumnLanes;
         const int64_t o = tile * columns + column_of(lane_outputs, lane, lane_output);
         if (o >= problem.outputs) continue;
         for (int64_t i = 0; i < problem.inputs; ++i) {
           const int place =
               static_cast<int>(i % 4) * lane_outputs + lane_output;  // among the lane's of the quad
-          const int64_t quad = (i / 4 * lane_outputs + place / 4) * Shape::kColumnLanes + lane;
+          const int64_t quad = (i / 4 * lane_outputs + place / 4) * LaunchShape::kColumnLanes + lane;
           packed[static_cast<size_t>(tile * tile_floats + quad * 4 + place % 4)] =
               problem.weights[o * problem.inputs + i];
         }
@@ -302,7 +304,7 @@ class TiledOperator : public Operator {
     bias_ = uploaded(bias, stream);
   }
 
-  Shape shape_{};
+  LaunchShape shape_{};
   Launch launch_;
   std::string detail_;
   Buffer weights_, bias_;

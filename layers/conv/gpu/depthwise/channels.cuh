@@ -16,15 +16,15 @@ struct DepthwiseChannelsShape {
   Rectifier after;
 };
 
-/// kVector neighbouring floats.
+/// The values of kVector neighbouring channels.
 template <int kVector>
-struct alignas(kVector * sizeof(float)) FloatVector {
+struct alignas(kVector * sizeof(float)) ChannelVector {
   float at[kVector];
 };
 
 template <int kVector>
-__device__ __forceinline__ FloatVector<kVector> load_vector(const float* from) {
-  FloatVector<kVector> result;
+__device__ __forceinline__ ChannelVector<kVector> load_vector(const float* from) {
+  ChannelVector<kVector> result;
   if constexpr (kVector == 4) {
     const float4 four = __ldg(reinterpret_cast<const float4*>(from));
     result.at[0] = four.x, result.at[1] = four.y, result.at[2] = four.z, result.at[3] = four.w;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(128)
                                    const float* __restrict__ bias,     // [K]
                                    float* __restrict__ y) {            // [N, P, Q, K]
   constexpr int kColumns = 3 * kStride + S, kInputRows = (kRows - 1) * kStride + R;
-  using Vector = FloatVector<kVector>;
+  using Vector = ChannelVector<kVector>;
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread >= shape.threads) return;
   int group, column_segment, row_segment, unused;
