@@ -11,9 +11,6 @@
 
 namespace lenslet {
 
-/// The remedy of a refusal to fuse max pooling.
-inline constexpr const char* kLeavePooling = ": leave the pooling a layer of its own";
-
 /// What a refusal found: "3x3 at stride 2x2, padding 1x1, dilation 1x1".
 inline std::string window_text(const Conv2dProblem& problem) {
   return concat(problem.r, "x", problem.s, " at stride ", problem.stride_h, "x", problem.stride_w,
@@ -61,11 +58,11 @@ inline Support symmetric_padding(const char* backend, const Conv2dProblem& probl
                             int64_t{problem.pad_w} + problem.more_pad_w, " after: use another backend"));
 }
 
-/// No, with a reason, if no window fits into the output or a window would lie completely in the padding.
+/// No, with a reason, for a window that no layer can fuse, or if none fits into the output.
 inline Support windows_fit(const Conv2dProblem& problem, const Pool2dWindow& window) {
-  const bool touch = window.stride_h >= 1 && window.stride_w >= 1 && 2 * window.pad_h <= window.r &&
-                     2 * window.pad_w <= window.s;
-  if (touch && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
+  if (const Support fuses = fusible(window); !fuses) return fuses;
+  const bool moves = window.stride_h >= 1 && window.stride_w >= 1;
+  if (moves && window.rows(problem.p()) >= 1 && window.columns(problem.q()) >= 1) return Support::yes();
   return Support::no(concat("a ", window.r, "x", window.s, " window with padding ", window.pad_h, "x",
                             window.pad_w, " does not fit the output ", problem.p(), "x", problem.q(),
                             kLeavePooling));

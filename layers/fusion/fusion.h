@@ -11,6 +11,9 @@
 
 namespace lenslet {
 
+/// The remedy where no backend fuses a layer.
+inline constexpr const char* kLeaveApart = ": leave that layer unfused";
+
 /// What a backend computes besides its layer. Rectifiers and max pooling commute, so their order does not matter.
 struct Fusion {
   Rectifier rectifier;                   ///< Apply it to each value; none() by default.
@@ -38,17 +41,19 @@ inline Fusion read_fusion(const std::vector<const Layer*>& fused) {
     if (dynamic_cast<const ReluLayer*>(layer)) rectifier = Rectifier(true);
     if (!pool && !rectifier) {
       fusion.support =
-          Support::no(concat(activation ? activation->function_name() : layer->type(), " cannot be fused"));
+          Support::no(concat("a rectifier or max pooling can be fused, found ",
+                             activation ? activation->describe() : std::string(layer->type()), kLeaveApart));
       return fusion;
     }
     // Exporters write ReLU6 as Relu and Clip.
     const bool limits = activation && fusion.rectifier.relu() && rectifier && rectifier->slope == 0;
     if (pool ? fusion.max_pool.has_value() : !fusion.rectifier.none() && !limits) {
-      fusion.support = Support::no(concat(layer->type(), " cannot be fused twice"));
+      fusion.support = Support::no(
+          concat("one ", pool ? "max pooling" : "rectifier", " can be fused, found two", kLeaveApart));
       return fusion;
     }
     if (pool && !pool->window().plain()) {
-      fusion.support = Support::no("max pooling with uneven padding, dilation or ceil cannot be fused");
+      fusion.support = fusible(pool->window());
       return fusion;
     }
     if (rectifier) fusion.rectifier = *rectifier;

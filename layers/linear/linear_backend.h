@@ -59,8 +59,8 @@ class LinearBackend {
 /// Yes for up to `max_outputs`, the limit of a kernel's grid; else no.
 inline Support outputs_fit(const char* backend, const LinearProblem& problem, int64_t max_outputs) {
   if (problem.outputs <= max_outputs) return Support::yes();
-  return Support::no(
-      concat("linear's ", backend, " supports up to ", max_outputs, " outputs, found ", problem.outputs));
+  return Support::no(concat("linear's ", backend, " supports up to ", max_outputs, " outputs, found ",
+                            problem.outputs, ": use another backend"));
 }
 
 /// Yes for fp32 and up to `max_outputs`; else no.

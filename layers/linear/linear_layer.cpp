@@ -91,7 +91,8 @@ Support LinearLayer::do_supports(const BackendEntry& backend, const OperatorRequ
     return Support::no(concat("linear fuses ReLU only, found ", fusion.rectifier.to_string(), kLeaveUnfused));
   const LinearProblem problem = problem_for(request);
   if (problem.batch > kMaxSize)
-    return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch));
+    return Support::no(concat("linear supports up to ", kMaxSize, " vectors, found ", problem.batch,
+                              ": use a smaller batch"));
   const LinearBackend& opened = open(backend);
   const Support support = opened.computes(problem);
   if (!support) return support;

@@ -52,16 +52,7 @@ Pool2dLayer::Pool2dLayer(Kind kind, Pool2dWindow window) : kind_(kind), window_(
 }
 
 std::string Pool2dLayer::describe() const {
-  std::string text =
-      concat(window_.r, "x", window_.s, " stride ", pair_text(window_.stride_h, window_.stride_w), " pad ",
-             pair_text(window_.pad_h, window_.pad_w));
-  if (window_.more_pad_h != 0 || window_.more_pad_w != 0)
-    text += concat(" and ", window_.more_pad_h, "x", window_.more_pad_w, " more after");
-  if (window_.dilation_h != 1 || window_.dilation_w != 1)
-    text += concat(" dilation ", pair_text(window_.dilation_h, window_.dilation_w));
-  if (window_.ceil) text += " ceil";
-  if (kind_ == Kind::kAverageInside) text += " padding not counted";
-  return text;
+  return window_.to_string() + (kind_ == Kind::kAverageInside ? " padding not counted" : "");
 }
 
 Shape Pool2dLayer::infer_shape(const std::vector<Shape>& inputs) const {

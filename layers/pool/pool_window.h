@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "framework/base/error.h"
 #include "layers/window_direction.h"
 
 namespace lenslet {
@@ -36,6 +38,16 @@ struct Pool2dWindow {
   int64_t rows(int64_t h) const noexcept { return windows(h, down()); }
   /// Number of windows over w columns; 0 if none fits.
   int64_t columns(int64_t w) const noexcept { return windows(w, across()); }
+  /// "3x3 stride 2 pad 1", then what is unusual: " and 1x0 more after", " dilation 2", " ceil".
+  std::string to_string() const {
+    std::string text =
+        concat(r, "x", s, " stride ", pair_text(stride_h, stride_w), " pad ", pair_text(pad_h, pad_w));
+    if (more_pad_h != 0 || more_pad_w != 0)
+      text += concat(" and ", more_pad_h, "x", more_pad_w, " more after");
+    if (dilation_h != 1 || dilation_w != 1) text += concat(" dilation ", pair_text(dilation_h, dilation_w));
+    if (ceil) text += " ceil";
+    return text;
+  }
   /// From row to row.
   WindowDirection down() const noexcept { return {r, stride_h, pad_h, more_pad_h, dilation_h}; }
   /// From column to column.
@@ -49,5 +61,16 @@ struct Pool2dWindow {
     return ceil && room % v.stride != 0 && count * v.stride < size + v.pad ? count + 1 : count;
   }
 };
+
+/// The remedy of a refusal to fuse max pooling.
+inline constexpr const char* kLeavePooling = ": leave the pooling a layer of its own";
+
+/// No, with a reason, for a max pooling that no layer can fuse.
+inline Support fusible(const Pool2dWindow& window) {
+  if (window.plain()) return Support::yes();
+  return Support::no(
+      concat("only max pooling with even padding of up to half a window, without dilation and ceil, can be ",
+             "fused, found ", window.to_string(), kLeavePooling));
+}
 
 }  // namespace lenslet

@@ -189,10 +189,19 @@ TEST(Conv2dLayer, FusesRectifiers) {
   expect_fused({&kRelu, &kRelu6}, 0, 6);
   for (const Layer* const layer : std::vector<const Layer*>{&kFalling, &kFromOne, &kSteep, &kTanh})
     EXPECT_FALSE(fusion_of({layer}).support) << layer->describe();
-  EXPECT_EQ(fusion_of({&kTanh}).support.reason(), "tanh cannot be fused");
+  EXPECT_EQ(fusion_of({&kTanh}).support.reason(),
+            "a rectifier or max pooling can be fused, found tanh: leave that layer unfused");
   for (const std::vector<const Layer*>& twice : std::vector<std::vector<const Layer*>>{
            {&kRelu, &kRelu}, {&kLeaky, &kRelu}, {&kRelu6, &kRelu6}, {&kRelu, &kLeaky}})
-    EXPECT_FALSE(fusion_of(twice).support);
+    EXPECT_EQ(fusion_of(twice).support.reason(),
+              "one rectifier can be fused, found two: leave that layer unfused");
+  const MaxPool2dLayer pool(Pool2dWindow::square(2, 2)), ceil({2, 2, 2, 2, 0, 0, 0, 0, 1, 1, true});
+  EXPECT_EQ(fusion_of({&pool, &pool}).support.reason(),
+            "one max pooling can be fused, found two: leave that layer unfused");
+  EXPECT_EQ(
+      fusion_of({&ceil}).support.reason(),
+      "only max pooling with even padding of up to half a window, without dilation and ceil, can be fused, "
+      "found 2x2 stride 2 pad 0 ceil: leave the pooling a layer of its own");
 }
 
 // The values at which a rectifier changes its branch, infinities and NaN, as the layers compute them.

@@ -181,7 +181,13 @@ TEST_P(ConvPooled, GivesTheBitsOfTwoSteps) {
 TEST_P(ConvPooled, RefusesWhatDoesNotFit) {
   const Conv2dProblem problem = Conv2dProblem::parse("mb1ic1ih28oc6oh24kh5");
   if (const Support fp32 = backend_->supports(problem, MathMode::kFp32); !fp32) GTEST_SKIP() << fp32.reason();
-  for (const Pool2dWindow& window : {Pool2dWindow::square(25, 1), Pool2dWindow{1, 1, 1, 1, 1, 0}}) {
+  Pool2dWindow uneven, dilated, ceil;
+  uneven.more_pad_h = 1;
+  dilated.dilation_w = 2;
+  ceil.ceil = true;
+  for (const Pool2dWindow& window :
+       {Pool2dWindow::square(25, 1), Pool2dWindow{1, 1, 1, 1, 1, 0}, uneven, dilated, ceil}) {
+    SCOPED_TRACE(window.to_string());
     EXPECT_EQ(lacks(backend_->fuses_max_pool(problem, MathMode::kFp32, window).reason()), "");
     Stream stream(kDevice);
     DevicePrepareServices services(stream);

@@ -5,10 +5,14 @@
 #include <cmath>
 #include <set>
 
+#include "layers/activation/activation_layer.h"
 #include "layers/linear/gpu/tiled_shape.h"
+#include "layers/linear/linear_backend.h"
 #include "layers/linear/linear_layer.h"
+#include "layers/pool/pool_layer.h"
 #include "layers/reference/fill.h"
 #include "layers/reference/layer_subject.h"
+#include "tests/conv/refusals.h"
 #include "tests/layers/layer_fixture.h"
 #include "tests/layers/layer_problems.h"
 #include "tests/support/expect_error.h"
@@ -172,6 +176,49 @@ TEST_F(Linear, RefusesWithAReason) {
   }
   EXPECT_EQ(any_supports, has_tensor_cores());
   EXPECT_EQ(layer.preferred(request).empty(), !any_supports);
+}
+
+TEST_F(Linear, RefusesWithARemedy) {
+  const LinearLayer layer(Tensor({2, 3}), Tensor({2}));
+  const MaxPool2dLayer pool(Pool2dWindow::square(2, 2));
+  const ActivationLayer tanh(Activation::kTanh), leaky(Activation::kLeakyRelu, 0.1f);
+  for (const std::string& backend : layer.backends(kDevice.kind)) {
+    if (backend == "cublas" && !kHasCublas) continue;
+    const auto expect_remedy = [&](const OperatorRequest& request) {
+      const Support support = layer.supports(backend, request);
+      if (!support) {
+        EXPECT_EQ(lacks(support.reason()), "") << backend;
+      }
+      return static_cast<bool>(support);
+    };
+    OperatorRequest request = request_for(layer, {Shape{1, 3}, {}});
+    for (const MathMode math : kMathModes) {
+      request.math = math;
+      expect_remedy(request);
+    }
+    request.math = MathMode::kFp32;
+    for (const Layer* const fused : std::initializer_list<const Layer*>{&pool, &tanh, &leaky}) {
+      request.fused = {fused};
+      EXPECT_FALSE(expect_remedy(request)) << backend << " " << fused->describe();
+    }
+    EXPECT_FALSE(expect_remedy(request_for(layer, {Shape{int64_t{1} << 31, 3}, {}}))) << backend;
+  }
+  // Too many outputs for a kernel's grid.
+  LinearProblem wide;
+  wide.batch = wide.inputs = 1;
+  wide.outputs = int64_t{1} << 40;
+  int refusals = 0;
+  for (const auto& entry : linear_table().entries(kDevice.kind)) {
+    if (entry.name() == "cublas" && !kHasCublas) continue;
+    for (const MathMode math : kMathModes) {
+      wide.math = math;
+      const Support support = entry.supports(wide);
+      if (support) continue;
+      EXPECT_EQ(lacks(support.reason()), "") << entry.name();
+      refusals += support.reason().find("outputs, found 1099511627776") != std::string::npos;
+    }
+  }
+  EXPECT_GT(refusals, 0);
 }
 
 // Tensors of fp16 between layers: only tensor cores in fp16 take them, and read whole quads.
