@@ -33,10 +33,11 @@ const std::vector<ConvRung>& all_rungs() {
     std::vector<ConvRung> rows = {
 #include "layers/conv/gpu/ladder/conv_ladder_table.inc"
     };
+    const RungSetting* setting = nullptr;
     for (ConvRung& rung : rows) {
-      if (rung.algorithm != "tensor_core") continue;  // the others have the defaults
-      rung.math = MathMode::kTf32;
-      rung.layout = TensorLayout::kNhwc;
+      if (!rung.is_product) setting = &dynamic_cast<const RungSetting&>(rung.getter());
+      rung.math = setting->math();
+      rung.layout = setting->layout();
     }
     return rows;
   }();

@@ -11,6 +11,16 @@
 
 namespace lenslet {
 
+/// In what a rung computes. The backend of each rung is one; the product takes that of the rung before it.
+class RungSetting {
+ public:
+  virtual ~RungSetting() = default;
+  /// The only math mode.
+  virtual MathMode math() const = 0;
+  /// The only layout of x and y.
+  virtual TensorLayout layout() const = 0;
+};
+
 /// One row of a ladder.
 struct ConvRung {
   std::string name;       // "implicit_gemm.03_thread_tile"; the last rung is the product, "implicit_gemm"
@@ -18,8 +28,8 @@ struct ConvRung {
   std::string change;     // the one difference from the previous rung
   const ConvBackend& (*getter)() = nullptr;   // defined in the rung's file, or in the product's
   bool is_product = false;                    // the backend itself, the last rung of every ladder
-  MathMode math = MathMode::kFp32;            // the same for all rungs of a ladder
-  TensorLayout layout = TensorLayout::kNchw;  // the same for all
+  MathMode math = MathMode::kFp32;            // of the rung's RungSetting; the same for all rungs of a ladder
+  TensorLayout layout = TensorLayout::kNchw;  // likewise
 };
 
 /// "implicit_gemm", "direct", …: the ladders of this build; none without the GPU side, "tensor_core" only with code for

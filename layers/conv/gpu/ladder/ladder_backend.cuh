@@ -5,6 +5,7 @@
 
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/kernel_host.cuh"
+#include "layers/conv/gpu/ladder/conv_ladder.h"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {
@@ -13,10 +14,12 @@ namespace lenslet {
 /// made from a request and a RungConv::Design, whose `name` is the backend's; its supports(problem, design) checks the
 /// rest.
 template <class RungConv>
-class LadderBackend : public SummingBackend {
+class LadderBackend : public SummingBackend, public RungSetting {
  public:
   using Design = typename RungConv::Design;
   explicit LadderBackend(const Design& design) : design_(design) {}
+  MathMode math() const override { return RungConv::kMath; }
+  TensorLayout layout() const override { return RungConv::kLayout; }
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (const Support mode = math_only(design_.name, math, RungConv::kMath); !mode) return mode;
     if (const Support layout = layout_only(design_.name, problem, RungConv::kLayout); !layout) return layout;
