@@ -171,7 +171,8 @@ class Executable {
   std::vector<OperatorRequest> choose_steps(const BuildOptions& options);  // executable_steps.cpp
   void fuse_readers(Step& step, OperatorRequest& request, const BuildOptions& options);
   void choose_types(std::vector<OperatorRequest>& requests, const BuildOptions& options);
-  Support store_fp16(size_t writer, bool planned, std::vector<OperatorRequest>& requests) const;
+  Support store_fp16(size_t writer, const std::vector<size_t>& readers, bool planned,
+                     std::vector<OperatorRequest>& requests) const;
   std::vector<size_t> readers_of(const Step& step) const;
   OperatorRequest of_pass(OperatorRequest request, size_t first, size_t last) const;
   void shape_outputs(const std::vector<OperatorRequest>& requests);

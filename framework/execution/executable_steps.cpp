@@ -143,9 +143,10 @@ std::vector<size_t> Executable::readers_of(const Step& step) const {
   return readers;
 }
 
-// Lets a step write fp16, and the steps that read its output read that, if their backends support it and, unless it is
-// planned, suit it; else changes nothing.
-Support Executable::store_fp16(size_t writer, bool planned, std::vector<OperatorRequest>& requests) const {
+// Lets a step write fp16, and its `readers` read that, if their backends support it and, unless it is planned, suit it;
+// else changes nothing.
+Support Executable::store_fp16(size_t writer, const std::vector<size_t>& readers, bool planned,
+                               std::vector<OperatorRequest>& requests) const {
   const auto supports = [&](size_t index, const OperatorRequest& request) {
     const Step& step = steps_[index];
     const Support support = step.layer->supports(*step.entry, request);
@@ -154,7 +155,6 @@ Support Executable::store_fp16(size_t writer, bool planned, std::vector<Operator
       return Support::no(concat(step.name, ": ", step.backend, " suits fp32 better"));
     return support;
   };
-  const std::vector<size_t> readers = readers_of(steps_[writer]);
   if (readers.empty()) return Support::no("it is the output of the network");
   OperatorRequest writes = requests[writer];
   writes.output_type = ElementType::kFp16;
@@ -186,7 +186,7 @@ void Executable::choose_types(std::vector<OperatorRequest>& requests, const Buil
     const bool planned = layer && layer->output;
     Support support = Support::no("");
     if (!options.keep_activations && (planned ? *layer->output == ElementType::kFp16 : rounded)) {
-      support = store_fp16(i, planned, requests);
+      support = store_fp16(i, readers, planned, requests);
       if (planned && !support)
         throw DataError(concat(options.plan->origin, ": the plan stores the output of ", step.name,
                                " as fp16, which is unsupported: ", support.reason()));

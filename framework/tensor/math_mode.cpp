@@ -1,5 +1,7 @@
 #include "framework/tensor/math_mode.h"
 
+#include <iterator>
+
 #include "framework/base/text.h"
 
 namespace lenslet {
@@ -23,12 +25,26 @@ Support int8_refusal() {
       "int8 needs a backend that reads bytes: use the whole-network plan on a GPU, or choose math fp16");
 }
 
-MathMode parse_math_mode(std::string_view text) {
-  for (MathMode math : kMathModes) {
+std::string math_mode_names() {
+  std::string names;
+  for (const MathMode math : kMathModes) {
+    if (math != kMathModes[0]) names += math == *std::rbegin(kMathModes) ? " or " : ", ";
+    names += to_string(math);
+  }
+  return names;
+}
+
+std::optional<MathMode> find_math_mode(std::string_view text) noexcept {
+  for (const MathMode math : kMathModes) {
     if (text == to_string(math)) return math;
   }
+  return std::nullopt;
+}
+
+MathMode parse_math_mode(std::string_view text) {
+  if (const std::optional<MathMode> math = find_math_mode(text)) return *math;
   throw UsageError(
-      concat("math mode must be fp32, tf32, fp16 or int8, found '", printable_excerpt(text), "'"));
+      concat("math mode must be ", math_mode_names(), ", found '", printable_excerpt(text), "'"));
 }
 
 }  // namespace lenslet

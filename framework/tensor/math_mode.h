@@ -1,6 +1,7 @@
 // Math mode: the arithmetic of a layer. Always printed; there is no silent fallback.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,11 @@ inline constexpr MathMode kFloatMathModes[] = {MathMode::kFp32, MathMode::kTf32,
 
 /// "fp32", "tf32", "fp16" or "int8".
 const char* to_string(MathMode math) noexcept;
-/// Inverse of to_string. Throws UsageError with the legal values.
+/// "fp32, tf32, fp16 or int8": what a message expects.
+std::string math_mode_names();
+/// Inverse of to_string; nullopt for another text.
+std::optional<MathMode> find_math_mode(std::string_view text) noexcept;
+/// The same. Throws UsageError with the legal values for another text.
 MathMode parse_math_mode(std::string_view text);
 /// No, with the reason, of whatever computes in fp32, tf32 or fp16 alone.
 Support int8_refusal();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -138,11 +139,9 @@ class ObjectReader {
     } else if constexpr (std::is_same_v<T, Device>) {
       to = device(key, value);
     } else if constexpr (std::is_same_v<T, MathMode>) {
-      const std::string found = text(key, value, "a text");
-      if (std::none_of(std::begin(kMathModes), std::end(kMathModes),
-                       [&](MathMode math) { return found == to_string(math); }))
-        throw wrong(key, value, "fp32, tf32, fp16 or int8");
-      to = parse_math_mode(found);
+      const std::optional<MathMode> found = find_math_mode(text(key, value, "a text"));
+      if (!found) throw wrong(key, value, math_mode_names());
+      to = *found;
     } else if constexpr (field_kind::is_optional<T>) {
       if (value.is_null()) to.reset();
       if (!value.is_null()) read(key, value, to.emplace());
