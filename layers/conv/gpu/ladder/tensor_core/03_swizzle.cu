@@ -91,13 +91,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       }
     }
   }
-#pragma unroll
-  for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-    for (int j = 0; j < kColumns; j += 2)
-      rung_store_16x16(shape, operands, tile.position + first_row + i * 16,
-                       tile.filter + first_column + j * 8, sums[i][j], sums[i][j + 1]);
-  }
+  rung_store_fragments(shape, operands, tile.position + first_row, tile.filter + first_column, sums);
 }
 
 }  // namespace

@@ -129,6 +129,19 @@ __device__ __forceinline__ void rung_store_16x16(const RungShape& shape, const R
   }
 }
 
+/// Stores a warp's sums of mma.sync, kRows x kColumns fragments of 16 positions and 8 filters.
+template <int kRows, int kColumns>
+__device__ __forceinline__ void rung_store_fragments(const RungShape& shape, const RungOperands& operands,
+                                                     int position, int filter,
+                                                     const float (&sums)[kRows][kColumns][4]) {
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kColumns; j += 2)
+      rung_store_16x16(shape, operands, position + i * 16, filter + j * 8, sums[i][j], sums[i][j + 1]);
+  }
+}
+
 /// Starts TMA's copy of a step's inputs, which end in the swizzled order: a row of kStep channels for each of the map's
 /// positions. The copy rounds to tf32, to nearest.
 __device__ __forceinline__ void rung_tensor_copy(const RungOperands& operands, const RungCorner& corner,
