@@ -169,11 +169,9 @@ void wait_for_stream(cudaStream_t stream) {
 // of the host, of every device, without a time limit. So the work is waited for here first.
 class LiveStreams {
  public:
-  void add(cudaStream_t stream) {
-    Entry entry{stream, 0, false};
-    LENSLET_CUDA_CHECK(cudaGetDevice(&entry.device));
+  void add(cudaStream_t stream, int device) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    entries_.push_back(entry);
+    entries_.push_back({stream, device, false});
   }
   void remove(cudaStream_t stream) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -433,9 +431,11 @@ void* default_stream() noexcept { return cudaStreamLegacy; }
 void* create_stream() {
   throw_if_device_lost();
   (void)device_timeout_s();  // refuses an invalid value before any wait
+  int device = 0;
+  LENSLET_CUDA_CHECK(cudaGetDevice(&device));
   cudaStream_t stream = nullptr;
   LENSLET_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  live_streams().add(stream);
+  live_streams().add(stream, device);
   return stream;
 }
 
