@@ -30,7 +30,7 @@ int num_threads();
 inline constexpr int kMaxThreads = 1024;
 /// Sets it, 1 to kMaxThreads, for the next loop. Throws UsageError for any other number.
 void set_num_threads(int count);
-/// A bound for a number of threads that is computed as a quotient of operations, so that it fits into an integer. Above
+/// Upper limit of a number of threads that is computed as operations / threshold, which no integer may hold. Above
 /// every value of num_threads().
 inline constexpr double kThreadsBound = 1e6;
 /// Below this number of operations of a matrix product a second thread that sleeps costs more than it saves: waking it

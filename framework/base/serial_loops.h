@@ -3,8 +3,8 @@
 
 namespace lenslet {
 
-/// While it exists, parallel_for of the thread that created it runs in that thread: for a pass of some microseconds
-/// that must not wait for a loop of another caller. Destroyed by the same thread.
+/// While it exists, parallel_for of the thread that created it runs in that thread. Use it for a pass of some
+/// microseconds, which must not wait for a loop of another caller. Destroyed by the same thread.
 class SerialLoops {
  public:
   SerialLoops() noexcept;

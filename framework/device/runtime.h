@@ -1,8 +1,8 @@
 // The interface between the framework and the CUDA runtime. Internal: runtime_cuda.cpp implements it with CUDA;
 // runtime_none.cpp, in a build without CUDA, throws UnavailableError. Handles are void*, so that no CUDA type appears.
-// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError. They call the runtime for
-// the current device of the thread, which a DeviceGuard sets, and not if it is lost. Once any device is lost,
-// page-locked memory, streams, events and graphs are leaked, because the runtime may wait for the lost device to
+// All functions except the noexcept ones throw DeviceError, MemoryError or UnavailableError. They act on the thread's
+// current device, which a DeviceGuard sets; if that device is lost, they do not call the runtime. Once any device is
+// lost, page-locked memory, streams, events and graphs are leaked, because the runtime may wait for the lost device to
 // release them.
 #pragma once
 

@@ -20,7 +20,8 @@ ordered_json name_event(const char* what, const std::string& name, int thread) {
 }
 
 // Parents come first, and a child ends with its parent at the latest, although the coarse event clock may overlap them
-// by a tick. For the same reason a span that begins one tick before another one ends follows it and is not its child.
+// by a tick. For the same reason a span that begins up to kTicksNs before another one ends follows it and is not its
+// child.
 void append_spans(ordered_json& events, int thread, std::vector<TraceSpan> spans) {
   std::stable_sort(spans.begin(), spans.end(), [](const TraceSpan& a, const TraceSpan& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.duration_ns > b.duration_ns;

@@ -38,8 +38,8 @@ void trace_step(const Executable::Step& step, const Layer& layer, const Operator
                                  more_exact ? concat(": no backend suits it in ", to_string(math)) : ""));
 }
 
-// Why each backend refuses the request. Neighbours with the same reason share one entry; the name with which a reason
-// may begin ("direct supports", "linear's direct supports") is left out.
+// Why each backend refuses the request. Neighbours with the same reason share one entry. A reason that begins with the
+// backend's name ("direct supports", "linear's direct supports") is shown without it.
 std::string refusals(const Layer& layer, const OperatorRequest& request) {
   std::string text, last;
   for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {

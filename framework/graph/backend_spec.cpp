@@ -43,7 +43,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_match(std::string_view text, const std::vector<std::string>& candidates) {
-  // Any short word is near to a text without letters, or with one.
+  // Any short word is near to a text of one character or without letters.
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (text.size() < 2 || std::none_of(text.begin(), text.end(), is_letter)) return {};
   std::string best;

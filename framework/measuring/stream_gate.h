@@ -17,9 +17,9 @@ class StreamGate {
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
   void open() noexcept;
-  /// Whether the gate opened before open(); valid after synchronising. The driver's queue holds about a thousand
-  /// launches, so a pass with more of them would wait forever behind a closed gate. Intervals then include the host's
-  /// time.
+  /// Whether the gate opened by itself, before open(); the intervals then include the host's time. Valid after
+  /// synchronising. It opens because the driver's queue holds about a thousand launches: a pass with more of them would
+  /// wait forever behind a closed gate.
   bool gave_up() const noexcept;
 
  private:

@@ -66,7 +66,7 @@ class ConvJudge {
   ConvJudge in_nhwc() const;
   /// A case of this judge, whose problem is NCHW, as in_nhwc().make_case() would compute it anew.
   ConvCase in_nhwc(const ConvCase& data) const;
-  /// Compares y (in the problem's layout) at the samples. All other elements must be numbers.
+  /// Compares y (in the problem's layout) at the samples. Callers check that all other elements are numbers.
   reference::Comparison compare(const ConvCase& data, const std::vector<float>& y,
                                 const ConvAccuracy& accuracy, bool bias, const Rectifier& after) const;
 

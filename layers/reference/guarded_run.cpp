@@ -88,7 +88,7 @@ class Blocks {
   GuardedMemory memory_;
 };
 
-/// The elements of an output; fp32's and those of other models are returned as they are.
+/// The elements of an output as fp32. Those of types other than fp16 and bf16 are returned unchanged.
 std::vector<float> numbers_of(const GuardedOperands& operands, const std::vector<float>& output) {
   if (operands.output_type.bits() != 16) return output;
   std::vector<float> numbers(operands.output_bytes / 2);

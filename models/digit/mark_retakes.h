@@ -1,4 +1,4 @@
-// Internal to models: plainer forms of a mark's ink, upright or of even depth, for a mark that the model refuses.
+// Other forms of a mark that the model refuses: upright, or with even depth. Internal to models.
 #pragma once
 
 #include <optional>

@@ -35,11 +35,10 @@ struct LayerRounding {
 /// with the normalisation folded into conv1). Layers in order: conv1, conv2, fc1, fc2, fc3.
 double lenet5_logit_bound(const Lenet5Parameters& parameters, const std::array<LayerRounding, 5>& layers);
 
-/// The same for convolutions in 8-bit integers. How far weights are off is known there, and their errors in one filter
-/// are not independent. So `rounded`, with the values of the rounded weights, computes the logits of the same pictures,
-/// and of digits of seven segments, with h1 in steps of `h1_unit` [6]. Eight times the root mean square change of the
-/// worst logit, over the pictures or over the digits, is added to the bound
-/// above for `layers`, the roundings of what is no integer.
+/// The same for convolutions in 8-bit integers, whose weights have known errors, dependent within a filter. So
+/// `rounded`, with the values of the rounded weights, computes the logits of the same pictures, and of digits of seven
+/// segments, with h1 in steps of `h1_unit` [6]. Eight times the root mean square change of the worst logit, over the
+/// pictures or over the digits, is added to the bound above for `layers`, the roundings of what is no integer.
 double quantised_lenet5_logit_bound(const Lenet5Parameters& parameters, const Lenet5Parameters& rounded,
                                     const std::array<double, 6>& h1_unit,
                                     const std::array<LayerRounding, 5>& layers);

@@ -10,8 +10,8 @@
 
 namespace lenslet::onnx {
 
-/// Looks at a model of more than kReadAtOnce weights before their values are read, so that it is refused at once. A
-/// smaller model is read first, so that the importer lists all faults at once, those that depend on weights too. Throws
+/// Looks at a model: before the values of its weights are read if it has more than kReadAtOnce, so that it is refused
+/// at once; else after, so that the importer lists all faults together, also those that depend on weights. Throws
 /// DataError.
 using Inspection = std::function<void(const Model&)>;
 

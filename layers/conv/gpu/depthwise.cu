@@ -1,6 +1,6 @@
 // Depthwise convolution on the GPU: one input channel a filter, groups == C, K = C * multiplier:
-//   y[n, c*M + m, p, q] = b[c*M + m] + sum over r, s of w[c*M + m, 0, r, s] * x[n, c, p*sh - ph + r*dh, q*sw - pw +
-//   s*dw]
+//   y[n, c*M + m, p, q] = b[c*M + m] + sum over r, s of w[c*M + m, 0, r, s] * x[n, c, h, v]
+//   h = p*stride_h - pad_h + r*dilation_h, v = q*stride_w - pad_w + s*dilation_w
 //
 // x [N, C, H, W] or [N, H, W, C], w [K, 1, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums. The
 // first half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard

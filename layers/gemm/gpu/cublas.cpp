@@ -1,10 +1,11 @@
-// Matrix products by cuBLAS, as a module: C[i] = alpha * op(A[i]) * op(B[i]) + beta *
-// C[i], all row-major fp32; from prepare_half() A and B are fp16.
+// Matrix products by cuBLAS, as a module:
+//   C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i]
+// all row-major fp32; from prepare_half() A and B are fp16.
 //
-// cuBLAS is column-major, and a row-major matrix read column-major is its transpose; so C^T = op(B)^T *
-// op(A)^T is computed with the operands swapped and nothing is copied. The caller's workspace is given to
-// cuBLAS before each product: with cuBLAS's own pool a captured graph would allocate, and results could
-// differ from run to run. The module takes pointers and a stream and makes no CUDA runtime call.
+// cuBLAS is column-major, and a row-major matrix read column-major is its transpose. So C^T = op(B)^T * op(A)^T is
+// computed with the operands swapped, and nothing is copied. The caller's workspace is given to cuBLAS before each
+// product: with cuBLAS's own pool a captured graph would allocate, and results could differ from run to run. The module
+// takes pointers and a stream and makes no CUDA runtime call.
 #include <cublas_v2.h>
 #include <dlfcn.h>
 

@@ -58,11 +58,11 @@ __device__ __forceinline__ float int8_pool_relu(int32_t a, int32_t b, int32_t c,
   return __int_as_float(__viaddmax_s32(max(max(a, b), max(c, d)), bias, kInt8Zero));
 }
 
-/// conv1, ReLU and pooling of two images in shared memory, kPlaceBytes apart. A product
-/// is pixels [16, 48] x filters [48, 24]: rows g and g + 8 are a window of 6 rows x 8 columns of the first and of the
-/// second image, columns are six channels at four neighbouring positions of one row of outputs, ordered
-/// (kMmaInt8Conv1Channels) so that a lane ends up with two positions, of three channels. The row below has products of
-/// its own, with the same pixels. A lane's words are pixels as they are: four neighbours of one row.
+/// conv1, ReLU and pooling of two images in shared memory, kPlaceBytes apart. A product is pixels [16, 48] x filters
+/// [48, 24]: rows g and g + 8 are a window of 6 rows x 8 columns of the first and of the second image, columns are six
+/// channels at four neighbouring positions of one row of outputs, ordered (kMmaInt8Conv1Channels) so that a lane ends
+/// up with two positions, of three channels. The row below has products of its own, with the same pixels. A lane's
+/// words are pixels as they are: four neighbours of one row.
 template <typename Shared>
 __device__ __forceinline__ void mma_conv1(const uint8_t* image, const MmaInt8ConvParameters& parameters,
                                           unsigned char* h1, int lane) {
