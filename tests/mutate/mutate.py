@@ -9,11 +9,16 @@
     mutate.py build --side cpu|gpu --tree TREE --build BUILD --to DIR [--filter REGEX] [--jobs N]
     mutate.py run DIR [--gpus N] [--jobs N] [--filter REGEX] [--json FILE] [--out DIR]
     mutate.py keep FILE KEPT
+    mutate.py carry [--filter REGEX] [--why WHY]
+    mutate.py prune
 
 `./dev mutate` calls it; CONTRIBUTING.md describes an entry. Every test that should catch a fault must first pass on the
 unmutated tree. `keep` takes the verdicts of FILE, which --json wrote, into KEPT, a mutate.json of docs/results, each
-with its commit. Exit codes: 0 no fault survived, 1 one survived or could not be judged, 2 usage, 3 FILE or KEPT is no
-such file, 4 a tool is missing.
+with its commit and the digest of the fault that was judged. If an entry has changed since, the verdict counts no more.
+`carry` lets it count for a fault that only moved or whose names changed, and for any other one with the reason WHY.
+`prune` removes the verdicts that count for no fault. Exit codes: 0 no fault survived, and `carry` left none; 1 one
+survived, could not be judged or was not carried; 2 usage; 3 FILE or KEPT is no such file, or git lacks a commit; 4 a
+tool is missing.
 """
 
 import argparse
@@ -70,6 +75,12 @@ def read_faults(root=ROOT):
     if not faults:
         complaints.append(f"{root}/tests/mutate/faults holds no fault")
     return faults, complaints
+
+
+def digest_of(fault):
+    """A fingerprint of what a fault changes: file and both texts. A verdict counts for that alone."""
+    text = json.dumps([fault["file"], fault["before"], fault["after"]])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def faults_of_entry(row, root, programs):
@@ -327,6 +338,7 @@ class Report:
                     "area": fault["area"],
                     "side": fault["side"],
                     "file": fault["file"],
+                    "digest": digest_of(fault),
                     "status": status,
                     "by": by,
                     "reason": reason,
@@ -522,6 +534,8 @@ def with_commits(document):
     machines = document.get("machines") or [document["machine"]]
     if not all(each["git"] for each in machines):
         raise ValueError("its machine has no commit: judge in a tree with its history")
+    if any("digest" not in row for row in document["rows"]):
+        raise ValueError("a row has no digest of its fault: judge with the mutate.py of this tree")
     rows = [row if "git" in row else {**row, "git": machines[0]["git"]} for row in document["rows"]]
     return machines, [row for row in rows if row["status"] != "skipped"]
 
@@ -537,13 +551,15 @@ def merged(kept, new):
         before = runs.setdefault(each["git"], each)
         if before.get("cpu") != each.get("cpu") or before.get("gpus") != each.get("gpus"):
             raise ValueError(f"two machines judged {each['git']}: keep the verdicts of one in a file of its own")
+    complete = all(each.get("complete", True) for each in (kept, new))
+    return kept_document(runs.values(), complete, rows)
+
+
+def kept_document(machines, complete, rows):
+    """A kept file, with the machines of its rows."""
     used = {row["git"] for row in rows}
-    return {
-        "schema": SCHEMA,
-        "machines": [each for git, each in runs.items() if git in used],
-        "complete": all(each.get("complete", True) for each in (kept, new)),
-        "rows": rows,
-    }
+    machines = [each for each in machines if each["git"] in used]
+    return {"schema": SCHEMA, "machines": machines, "complete": complete, "rows": rows}
 
 
 def command_keep(options):
@@ -555,6 +571,100 @@ def command_keep(options):
         return 3
     options.kept.write_text(text)
     print(f"{options.kept} has the verdicts of {options.file}")
+    return 0
+
+
+def kept_files(root):
+    """(path, document) of every kept file, the oldest first."""
+    return [(path, json.loads(path.read_text())) for path in sorted((root / "docs/results").glob("*/mutate.json"))]
+
+
+def counts(row, faults):
+    """Whether a kept verdict is on a fault as the list has it; `faults` by name."""
+    fault = faults.get(row["name"])
+    return fault is not None and digest_of(fault) in (row.get("digest"), row.get("carried_to"))
+
+
+class History:
+    """The lists of earlier commits."""
+
+    def __init__(self, root):
+        self.root, self.lists = root, {}
+
+    def git(self, *arguments):
+        run = subprocess.run(["git", "-C", self.root, *arguments], capture_output=True, text=True, check=False)
+        if run.returncode:
+            print(f"mutate: error: git {' '.join(arguments)}: {run.stderr.strip()}", file=sys.stderr)
+            sys.exit(3)
+        return run.stdout
+
+    def fault(self, commit, name):
+        """An entry as the list of a commit had it, or None."""
+        if commit not in self.lists:
+            paths = self.git("ls-tree", "-r", "--name-only", commit, "tests/mutate").split()
+            lists = [json.loads(self.git("show", f"{commit}:{path}")) for path in paths if path.endswith(".json")]
+            self.lists[commit] = {fault["name"]: fault for faults in lists for fault in faults}
+        return self.lists[commit].get(name)
+
+
+def what_changed(old, new):
+    """In words, what makes two entries of one fault differ, if only path, layout and names do; else None."""
+    words, pairs = re.compile(r"[A-Za-z_]\w*"), set()
+    for key in ("before", "after"):
+        tokens = [re.findall(r"[A-Za-z_]\w*|\S", entry[key]) for entry in (old, new)]
+        if len(tokens[0]) != len(tokens[1]):
+            return None
+        pairs |= {pair for pair in zip(*tokens) if words.match(pair[0]) or pair[0] != pair[1]}
+    if any(not words.match(word) for pair in pairs for word in pair):
+        return None
+    if not len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
+        return None  # a name became two, or two one
+    moved = [f"moved from {old['file']}"] if old["file"] != new["file"] else []
+    return ", ".join([*moved, *(f"{a} is now {b}" for a, b in sorted(pairs) if a != b)]) or "laid out anew"
+
+
+def command_carry(options):
+    """Lets verdicts count for faults whose entry changed since."""
+    faults = {fault["name"]: fault for fault in chosen(options)}
+    files, history, left = kept_files(ROOT), History(ROOT), 0
+    counted = {row["name"] for _, document in files for row in document["rows"] if counts(row, faults)}
+    for path, document in files:
+        for row in document["rows"]:
+            fault = faults.get(row["name"])
+            if fault is None or row["name"] in counted:
+                continue
+            old = history.fault(row["git"], row["name"])
+            why = (what_changed(old, fault) if old else None) or options.why
+            print(f"{row['name']}, judged at {row['git']}: " + (f"carried: {why}" if why else "not carried"))
+            if why:
+                row.update(carried_to=digest_of(fault), carried_because=why)
+                continue
+            left += 1
+            for title_, entry in (("judged", old), ("now", fault)):
+                if entry:
+                    print(f"  {title_}: {entry['file']}\n    {entry['before']!r}\n    {entry['after']!r}")
+        text = as_json(document)
+        if text != path.read_text():
+            path.write_text(text)
+    if left:
+        print(
+            f"mutate: error: {left} verdicts are on other code. Judge these faults again, or state why they are the "
+            'same by --why, or remove the verdicts by prune and write "unjudged" into the entries',
+            file=sys.stderr,
+        )
+    return 1 if left else 0
+
+
+def command_prune(options):
+    """Removes the verdicts that count for no fault."""
+    faults = {fault["name"]: fault for fault in chosen(options)}
+    for path, document in kept_files(ROOT):
+        rows = [row for row in document["rows"] if counts(row, faults)]
+        for row in document["rows"]:
+            if row not in rows:
+                print(f"{path.parent.name}: {row['name']}, judged at {row['git']}, is removed")
+        if len(rows) != len(document["rows"]):
+            path.write_text(as_json(kept_document(document["machines"], document["complete"], rows)))
     return 0
 
 
@@ -604,6 +714,9 @@ def parse(arguments):
     keep = add("keep")
     keep.add_argument("file", type=pathlib.Path, help="what --json wrote")
     keep.add_argument("kept", type=pathlib.Path, help="docs/results/FOLDER/mutate.json")
+    carry = add("carry", "filter")
+    carry.add_argument("--why", help="why a fault whose text changed is the same as the one that was judged")
+    add("prune").set_defaults(filter="")
     options = parser.parse_args(arguments)
     if options.command == "judge":
         options.gpus = options.at_a_time = 1
@@ -642,9 +755,14 @@ def main(arguments):
     if options.command == "targets":
         print(" ".join(targets_of(c for fault in to_build(chosen(options), options.side) for c in fault["caught_by"])))
         return 0
-    return {"judge": command_judge, "build": command_build, "run": command_run, "keep": command_keep}[options.command](
-        options
-    )
+    return {
+        "judge": command_judge,
+        "build": command_build,
+        "run": command_run,
+        "keep": command_keep,
+        "carry": command_carry,
+        "prune": command_prune,
+    }[options.command](options)
 
 
 if __name__ == "__main__":

@@ -78,9 +78,11 @@ class Scratch(unittest.TestCase):
 
 
 class Verdicts(Scratch):
-    def complaints(self, status, **keys):
+    def complaints(self, status, judged=None, row=None, **keys):
+        """With a fault `planted`, and kept verdicts on `judged`, by default the same fault."""
         self.faults(fault("planted", **keys))
-        rows = [{"name": "planted", "status": each} for each in status]
+        more = {"git": "aaa", "digest": mutate.digest_of(judged or fault("planted", **keys)), **(row or {})}
+        rows = [{"name": "planted", "status": each, **more} for each in status]
         self.write("docs/results/gpu/mutate.json", json.dumps({"rows": rows}))
         return verdicts.complaints_of(self.root)[0]
 
@@ -93,6 +95,33 @@ class Verdicts(Scratch):
         self.assertIn("no verdict", self.complaints(["skipped"])[0])
         self.assertIn("the verdict of docs/results is survived", self.complaints(["survived"])[0])
         self.assertIn('remove "unjudged"', self.complaints(["killed"], unjudged="needs a GPU")[0])
+
+    def test_a_verdict_counts_for_the_text_that_was_judged(self):
+        for key, was in (("file", "layers/sum.h"), ("before", "sum = bias + 0;"), ("after", "sum = 1;")):
+            judged = fault("planted", **{key: was})
+            found = self.complaints(["killed"], judged)
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("cpu.json: planted: judged at aaa, when its file or texts were others", found[0])
+            found = self.complaints(["killed"], judged, unjudged="2026-11-30: rewritten")
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("gpu: planted: no fault has this name and the text that was judged at aaa", found[0])
+        self.assertEqual(self.complaints(["killed"], caught_by=[{"test": "layers", "filter": "Other.*"}]), [])
+        self.assertIn("judged at aaa", self.complaints(["killed"], row={"digest": None})[0])
+
+    def test_a_carried_verdict_has_its_reason(self):
+        judged = fault("planted", before="total = bias;", after="total = 0;")
+        carried = {"carried_to": mutate.digest_of(fault("planted")), "carried_because": "total is now sum"}
+        self.assertEqual(self.complaints(["killed"], judged, carried), [])
+        self.assertIn("belong together", self.complaints(["killed"], judged, {**carried, "carried_because": ""})[0])
+        carried["carried_to"] = mutate.digest_of(fault("planted", after="sum = 1;"))
+        self.assertIn("judged at aaa", self.complaints(["killed"], judged, carried)[0])
+
+    def test_a_verdict_without_a_fault_is_removed(self):
+        self.complaints(["killed"])
+        self.faults(fault())
+        found = verdicts.complaints_of(self.root)[0]
+        self.assertEqual(len(found), 2, found)
+        self.assertIn("gpu: planted: no fault has this name", found[1])
 
     def test_a_list_without_faults_is_refused(self):
         for root in (self.root, self.root / "none"):
@@ -114,7 +143,7 @@ class Keep(Scratch):
     """`keep`: the kept file has each fault's newest verdict, with the commit and the machine of its run."""
 
     def run_at(self, git, *rows, **machine):
-        rows = [{"area": "cpu", "status": "killed", **row} for row in rows]
+        rows = [{"area": "cpu", "status": "killed", "digest": "0", **row} for row in rows]
         return {
             "schema": "lenslet.mutate/1",
             "machine": {"cpu": "a", "git": git, **machine},
@@ -152,13 +181,99 @@ class Keep(Scratch):
         self.assertIn("two machines judged aaa", output)
         self.assertEqual(self.keep(self.run_at("bbb", {"name": "x"}), self.run_at("bbb", {"name": "y"}))[0], 0)
 
-    def test_what_has_no_commit_is_refused(self):
-        for wrong in (self.run_at(None, {"name": "x"}), {"rows": []}):
+    def test_what_has_no_commit_or_digest_is_refused(self):
+        without_digest = self.run_at("aaa", {"name": "x"})
+        del without_digest["rows"][0]["digest"]
+        for wrong in (self.run_at(None, {"name": "x"}), {"rows": []}, without_digest):
             code, output = self.keep(wrong)
             self.assertEqual(code, 3)
             self.assertIn("is no file of mutate", output)
         self.assertEqual(self.mutate("keep", self.folder / "none.json", self.folder / "kept.json")[0], 3)
         self.assertFalse((self.folder / "kept.json").exists())
+
+
+class Carry(Scratch):
+    """`carry` and `prune`, with a repository whose only commit has the fault that was judged."""
+
+    def judged(self, old, now):
+        """Keeps a verdict on `old`, commits, and lists `now`; returns the kept row."""
+        self.git("init", "--quiet")
+        self.faults(old)
+        self.git("add", "tests")
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "x")
+        row = {"name": old["name"], "area": "cpu", "status": "killed", "digest": mutate.digest_of(old)}
+        row["git"] = self.git("rev-parse", "--short=8", "HEAD").strip()
+        self.keep(row)
+        self.write(now["file"], "sum = bias;\nsum += x;\n")
+        self.faults(now)
+        return row
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-C", self.root, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def keep(self, *rows):
+        machines = [{"git": git} for git in sorted({row["git"] for row in rows})]
+        document = {"schema": mutate.SCHEMA, "machines": machines, "complete": True, "rows": list(rows)}
+        self.write("docs/results/gpu/mutate.json", mutate.as_json(document))
+
+    def kept(self):
+        return json.loads((self.root / "docs/results/gpu/mutate.json").read_text())
+
+    def test_a_move_and_other_names_are_carried(self):
+        old = fault(file="layers/total.cpp", before="total  = bias;", after="total = 0;")
+        row = self.judged(old, fault())
+        self.assertEqual(len(verdicts.complaints_of(self.root)[0]), 1)
+        code, output = self.mutate("carry")
+        why = "moved from layers/total.cpp, total is now sum"
+        self.assertEqual((code, output), (0, f"dropped_bias, judged at {row['git']}: carried: {why}\n"))
+        carried = {**row, "carried_to": mutate.digest_of(fault()), "carried_because": why}
+        self.assertEqual(self.kept()["rows"], [carried])
+        self.assertEqual(verdicts.complaints_of(self.root)[0], [])
+        self.assertEqual(self.mutate("carry"), (0, ""))
+
+    def test_another_text_needs_a_reason(self):
+        row = self.judged(fault(after="sum = 1;"), fault())
+        before = self.kept()
+        code, output = self.mutate("carry")
+        self.assertEqual((code, self.kept()), (1, before))
+        self.assertIn("dropped_bias, judged at " + row["git"] + ": not carried", output)
+        self.assertIn("judged: layers/sum.cpp\n    'sum = bias;'\n    'sum = 1;'\n  now: layers/sum.cpp", output)
+        self.assertIn("1 verdicts are on other code", output)
+        self.assertEqual(self.mutate("carry", "--why", "any number will do")[0], 0)
+        self.assertEqual(self.kept()["rows"][0]["carried_because"], "any number will do")
+        self.assertEqual(verdicts.complaints_of(self.root)[0], [])
+
+    def test_what_changed(self):
+        for before, after, words in (
+            ("a = b;", "a = c;", "x is now a, y is now b, z is now c"),
+            ("x  =\n y;", "x = z;", "laid out anew"),
+            ("x = y;", "x = y;", None),  # y and z became one
+            ("x = y;", "z = w;", None),  # x became two
+            ("x = 1;", "x = z;", None),
+            ("x = y; y", "x = z;", None),
+            ("x - y;", "x - z;", None),
+        ):
+            old = {"file": "f", "before": "x = y;", "after": "x = z;"}
+            self.assertEqual(mutate.what_changed(old, {"file": "f", "before": before, "after": after}), words)
+
+    def test_an_unknown_commit_is_named(self):
+        row = self.judged(fault(after="sum = 1;"), fault())
+        self.keep({**row, "git": "12345678"})
+        code, output = self.mutate("carry")
+        self.assertEqual(code, 3)
+        self.assertIn("mutate: error: git ls-tree -r --name-only 12345678", output)
+
+    def test_prune_removes_what_counts_for_no_fault(self):
+        row = self.judged(fault(after="sum = 1;"), fault())
+        good = {"name": "dropped_bias", "area": "cpu", "status": "killed", "digest": mutate.digest_of(fault())}
+        self.keep(row, {**good, "git": "bbb"}, {**good, "name": "gone", "git": "ccc"})
+        code, output = self.mutate("prune")
+        self.assertEqual(code, 0)
+        for name, git in (("dropped_bias", row["git"]), ("gone", "ccc")):
+            self.assertIn(f"gpu: {name}, judged at {git}, is removed", output)
+        kept = self.kept()
+        self.assertEqual((kept["rows"], kept["machines"]), ([{**good, "git": "bbb"}], [{"git": "bbb"}]))
+        self.assertEqual(self.mutate("prune"), (0, ""))
 
 
 class Check(Scratch):
@@ -233,7 +348,9 @@ class Here(Scratch):
         document = json.loads(report.read_text()) if report.exists() else {"rows": []}
         if report.exists():
             self.assertLessEqual({"cpu", "cores", "gpus", "git", "time_utc"}, set(document["machine"]))
+        digests = {row["name"]: mutate.digest_of(row) for row in mutate.read_faults(self.root)[0]}
         rows = document["rows"]
+        self.assertEqual([row["digest"] for row in rows], [digests[row["name"]] for row in rows])
         return (*result, {row["name"]: row["status"] for row in rows})
 
     def test_killed_equivalent_and_of_the_other_side(self):

@@ -3,8 +3,10 @@
 
     verdicts.py [ROOT]
 
-Every fault of tests/mutate/faults has a verdict in a docs/results/*/mutate.json: killed by a test. A fault without a
-verdict states the reason under the key `unjudged`. Exit codes: 0 no complaint, 1 complaints, 2 usage.
+Every fault of tests/mutate/faults has a verdict in a docs/results/*/mutate.json: killed by a test. It counts for the
+file and the texts that were judged, by their digest, and for the entry that `mutate.py carry` found to be the same. A
+fault without a verdict states the reason under the key `unjudged`, and every verdict is on a fault of the list. Exit
+codes: 0 no complaint, 1 complaints, 2 usage.
 """
 
 import argparse
@@ -12,31 +14,57 @@ import json
 import pathlib
 import sys
 
+import mutate
+
+NO_VERDICT = (
+    "has no verdict in docs/results/*/mutate.json: judge it by `./dev mutate` and "
+    'add the row there, or write "unjudged": "REASON"'
+)
+OTHER_TEXT = (
+    "judged at {}, when its file or texts were others: `mutate.py carry` keeps the verdict of a fault that is the "
+    'same; else judge it again, or write "unjudged": "REASON" and remove the verdict by `mutate.py prune`'
+)
+
 
 def complaints_of(root):
-    kept = {}  # name: the statuses of all files
-    for path in sorted((root / "docs/results").glob("*/mutate.json")):
-        for row in json.loads(path.read_text())["rows"]:
-            if row["status"] != "skipped":
-                kept.setdefault(row["name"], set()).add(row["status"])
-    faults = [
+    listed = [
         (path.name, fault)
         for path in sorted((root / "tests/mutate/faults").glob("*.json"))
         for fault in json.loads(path.read_text())
     ]
-    found = [] if faults else [f"{root}/tests/mutate/faults holds no fault"]
-    for file, fault in faults:
-        where, status = f"{file}: {fault['name']}", kept.get(fault["name"], set())
+    found = [] if listed else [f"{root}/tests/mutate/faults holds no fault"]
+    faults = {fault["name"]: fault for _, fault in listed}
+    kept = [
+        (path.parent.name, row)
+        for path, document in mutate.kept_files(root)
+        for row in document["rows"]
+        if row["status"] != "skipped"
+    ]
+    statuses, others = {}, {}  # by name: of the verdicts that count, and the commits of those that do not
+    for folder, row in kept:
+        if mutate.counts(row, faults):
+            statuses.setdefault(row["name"], set()).add(row["status"])
+        else:
+            others.setdefault(row["name"], []).append((folder, row["git"]))
+        if ("carried_to" in row) != bool(row.get("carried_because")):
+            found.append(f"{folder}: {row['name']}: carried_to and carried_because, the reason, belong together")
+    for file, fault in listed:
+        where, status = f"{file}: {fault['name']}", statuses.get(fault["name"], set())
+        other = others.pop(fault["name"], []) if not status and not fault.get("unjudged") else []
         if bad := status - {"killed", "equivalent"}:
             found.append(f"{where}: the verdict of docs/results is {', '.join(sorted(bad))}: add a test that kills it")
         elif status and "unjudged" in fault:
             found.append(f'{where}: has a verdict: remove "unjudged"')
+        elif other:
+            found.append(f"{where}: {OTHER_TEXT.format(other[-1][1])}")
         elif not status and not fault.get("unjudged") and "equivalent" not in fault:
-            found.append(
-                f"{where}: has no verdict in docs/results/*/mutate.json: judge it by `./dev mutate` and "
-                'add the row there, or write "unjudged": "REASON"'
-            )
-    return found, len(faults)
+            found.append(f"{where}: {NO_VERDICT}")
+    found += [
+        f"{folder}: {name}: no fault has this name and the text that was judged at {git}: `mutate.py prune` removes it"
+        for name, rows in others.items()
+        for folder, git in rows
+    ]
+    return found, len(listed)
 
 
 def main(arguments):
