@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Every call of CUDA, cuBLAS and cuDNN is checked: its status is an argument of a check, returned, kept or compared. A
-# call that is a statement of its own discards it, and must have (void) before it, as in destructors. A check reports
-# the text of its argument, so that is a call, not a status that was kept: throw_cuda_error() names the call of one.
+# Every call of CUDA, cuBLAS, cuDNN and MPI is checked: its status is an argument of a check, returned, kept or
+# compared. A call that is a statement of its own discards it, and must have (void) before it, as in destructors. A
+# check reports the text of its argument, so that is a call, not a status that was kept: throw_cuda_error() names the
+# call of one.
 # Hosts launch by launch(), launch_early() or a KernelLaunch of framework/device/kernel_launch.cuh, with the name before
 # the kernel. Any other launch is followed within a few lines by a check that names the kernel, before the next launch:
 # LENSLET_CUDA_CHECK_LAUNCH("its_name") or LENSLET_CUDA_CHECK_LAUNCH_OF(its_name). The branches of an if may share a
@@ -66,6 +67,7 @@ awk '
 mapfile -t naming < <(list_sources framework layers models api apps -- h cpp cu cuh)
 awk '
   # `before` is the code before a call, without comments: its end tells whether a statement begins there.
+  BEGIN { call = "(^|[^A-Za-z0-9_])((cuda|cublas|cudnn|cu|MPI_)[A-Z][A-Za-z0-9_]*|Create|Destroy)(<[^<>]*>)? *[(]" }
   FNR == 1 { before = ";" }
   {
     code = $0
@@ -79,7 +81,7 @@ awk '
       failed = 1
     }
     # Create and Destroy are parameters of templates.
-    while (match(rest, /(^|[^A-Za-z0-9_])((cuda|cublas|cudnn|cu)[A-Z][A-Za-z0-9_]*|Create|Destroy)(<[^<>]*>)? *\(/)) {
+    while (match(rest, call)) {
       name = substr(rest, RSTART, RLENGTH)
       start = RSTART + (name !~ /^[A-Za-z]/)
       before = before substr(rest, 1, start - 1)
@@ -88,7 +90,7 @@ awk '
       calls++
       sub(/(::)?[ \t]*$/, "", before)
       if (before !~ /([;{})]|(^|[^A-Za-z0-9_])(else|do))$/ || before ~ /\(void\)$/) continue
-      printf "%s:%d: the status of %s is discarded: pass it to LENSLET_CUDA_CHECK, or write (void)\n",
+      printf "%s:%d: the status of %s is discarded: pass it to a check such as LENSLET_CUDA_CHECK, or write (void)\n",
              FILENAME, FNR, name
       failed = 1
     }
@@ -99,7 +101,7 @@ awk '
   END {
     if (failed) exit 1
     if (calls == 0) { print "no call found: is the pattern right?"; exit 1 }
-    printf "%d calls of CUDA, cuBLAS and cuDNN are checked\n", calls
+    printf "%d calls of CUDA, cuBLAS, cuDNN and MPI are checked\n", calls
   }
 ' "${naming[@]}"
 

@@ -211,6 +211,7 @@ red models/planted.cu '  LENSLET_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel))
 '  LENSLET_CUDA_CHECK_LAUNCH_OF(name);' 'would name the call'
 red layers/planted.cpp '  if (held)\n    cublasDestroy(handle);' 'planted.cpp:2: the status of cublasDestroy is dis'
 red layers/planted.h '  ~Held() { cudaFree(data); }' 'the status of cudaFree is discarded'
+red apps/planted.h '  ~Link() { MPI_Finalize(); }' 'the status of MPI_Finalize is discarded'
 red layers/planted.h '  ~Owned() { Destroy(object_); }' 'the status of Destroy is discarded'
 red layers/planted.cu '  if (error != cudaErrorNotReady) LENSLET_CUDA_CHECK(error);' \
   'planted.cu:1: the message of this check would name error, not the call'

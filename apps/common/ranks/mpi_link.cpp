@@ -36,7 +36,7 @@ class MpiLink : public RankLink {
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
   }
-  ~MpiLink() override { MPI_Finalize(); }
+  ~MpiLink() override { (void)MPI_Finalize(); }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
@@ -79,7 +79,7 @@ class MpiLink : public RankLink {
     });
   }
 
-  void abort(int code) override { MPI_Abort(MPI_COMM_WORLD, code); }
+  void abort(int code) override { (void)MPI_Abort(MPI_COMM_WORLD, code); }
 
  private:
   template <class Data, class Action>
