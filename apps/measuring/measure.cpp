@@ -65,6 +65,7 @@ struct CandidateState {
   int64_t calls = 0;
   double once_ns = 0;
   std::vector<double> hot, cold, end_to_end;
+  size_t replays = 0;  // of the samples in `hot`
 
   void fail(const std::string& status, const std::string& reason) {
     alive = false;
@@ -319,7 +320,10 @@ class CandidateTiming {
   void time_hot(CandidateState& state, const Turn& turn) {
     if (fills_caches(state)) run_once(state);
     sample_for(turn, state.hot, [&] {
-      return time_batch(state, state.batch, nullptr, state.replay ? &state.replay : nullptr);
+      const bool replays = static_cast<bool>(state.replay);  // a window that fails discards it
+      const double ns = time_batch(state, state.batch, nullptr, replays ? &state.replay : nullptr);
+      if (replays && !std::isnan(ns)) ++state.replays;
+      return ns;
     });
     judge_timed(state, turn);
     if (state.alive && state.batch > 1 && options_.verify == Verify::kBoth) time_alone(state, turn);
@@ -407,7 +411,7 @@ class CandidateTiming {
     result.hot = summarise(state.hot);
     result.cold = summarise(state.cold);
     result.end_to_end = summarise(state.end_to_end);
-    result.replayed = static_cast<bool>(state.replay);
+    result.replayed = state.replays > 0 && state.replays == state.hot.size();
     if (too_noisy(state)) {
       const double found = noise(state);
       result.noise = std::isfinite(found) ? concat("noise ", format_percent(found, 1), " after ",

@@ -49,7 +49,7 @@ struct Measurement {
   TimeStats hot, cold;               // ns per run; no samples if not requested or invalid
   TimeStats end_to_end;              // ns
   double first_call_ns = NAN;        // host clock, including one-time set-up
-  bool replayed = false;             // hot runs were replays of a CUDA graph
+  bool replayed = false;             // all hot runs were replays of a CUDA graph
   std::optional<ResultError> error;  // the largest of all checks; nullopt with Verify::kOff
   std::string noise;  // "noise 12 % after 4 times the requested time"; empty if it is as requested
   std::string note;   // what else limits the meaning of the times

@@ -288,6 +288,38 @@ TEST_F(Cheats, LeavingResultsOnTheDevice) {
   EXPECT_EQ(measured[1].end_to_end.samples, 0u) << "a cheat has a time";
 }
 
+/// Honest, but once its batches are captured, each run that is not a replay keeps the host longer than a stream is
+/// held back.
+class SlowOnceCaptured : public ForgetfulCandidate {
+ public:
+  explicit SlowOnceCaptured(Device device) : ForgetfulCandidate(device, false) {}
+  void run(Stream& stream) override {
+    ForgetfulCandidate::run(stream);
+    if (is_captured(stream)) {
+      captured_ = true;
+    } else if (captured_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+  }
+
+ private:
+  bool captured_ = false;
+};
+
+// The cold windows fail and discard the graph, whose replays have been timed before.
+TEST_F(Cheats, ReplaysStayReplaysIfALaterWindowFails) {
+  if (!kDevice.is_cuda()) GTEST_SKIP() << "the CPU replays no graphs";
+  Stream stream(kDevice);
+  SlowOnceCaptured slow(kDevice);
+  MeasureOptions options = options_.measure;
+  options.min_samples = 1;
+  const Measurement measured = measure({&slow}, stream, options).at(0);
+  EXPECT_EQ(measured.status, row_status::kPassed) << measured.reason;
+  EXPECT_GT(measured.hot.samples, 0u);
+  EXPECT_TRUE(measured.replayed);
+  EXPECT_NE(measured.note.find("a host too slow"), std::string::npos) << measured.note;
+}
+
 /// A call that writes its answers to ordinary memory by itself.
 class CallingCandidate : public Candidate {
  public:

@@ -67,7 +67,7 @@ struct ResultRow {
   std::string study;   // "a" to "e" for the published studies; else empty
   std::vector<std::pair<std::string, std::string>> labels;  // position of the row within its study, in order
   TimeStats time;                                           // ns
-  bool replayed = false;                                    // timed runs were replays of a CUDA graph
+  bool replayed = false;                                    // all timed runs were replays of a CUDA graph
   double p99_ns = NAN;                                      // of single calls
   TimeStats end_to_end;                                     // ns, with the copies from and to the host
   std::vector<std::pair<std::string, double>> stages_ns;    // medians
