@@ -14,6 +14,7 @@
 #include "framework/base/serial_loops.h"
 #include "framework/base/text.h"
 #include "framework/io/picture.h"
+#include "framework/tensor/pixels.h"
 #include "models/classifier.h"
 #include "models/digit/picture_input.h"
 
@@ -95,8 +96,8 @@ void Engine::SinglePass::run(const Samples& sample, const Signature& signature, 
 
 void Engine::prepare_single_passes() {
   using Clock = std::chrono::steady_clock;
-  const auto inputs = static_cast<size_t>(signature_.input_shape.num_elements());
-  const Samples values{std::vector<float>(inputs), {}}, pixels{{}, std::vector<uint8_t>(inputs)};
+  const Samples pixels{{}, random_pixels(signature_.input_shape.num_elements(), 1)};
+  const Samples values{values_of(pixels.pixels, signature_), {}};
   std::vector<float> outputs(static_cast<size_t>(signature_.output_shape.num_elements()));
   const SerialLoops alone;
   for (int i = 0; i < num_threads(); ++i) {
