@@ -10,6 +10,7 @@ README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
 KERNELS = ROOT / "docs" / "kernels"  # the pages on kernels
 REPORT = ROOT / "apps" / "report"  # rows as tables and figures
+PROFILE = "profile-batch-10000.json"
 PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
 PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("lenet5", "profile")]
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # if several files have a row, the last file counts
@@ -47,11 +48,16 @@ def load(folder, name):
     return document
 
 
+def commit(document):
+    """That of the program that wrote a file."""
+    return document["meta"]["git"][:8]
+
+
 def commits():
     """A line for each folder, commit and processor of the loaded files."""
     groups = {}
     for path, document in sorted(loaded.items()):
-        key = (path.parent.name, document["meta"]["git"][:8], cpu_name(document))
+        key = (path.parent.name, commit(document), cpu_name(document))
         groups.setdefault(key, []).append(f"`{path.name}`")
     return "\n".join(
         ["Commits of the files that these tables quote, and the processors beside which they were taken:", ""]

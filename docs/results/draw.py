@@ -3,9 +3,10 @@
 
     python3 docs/results/draw.py docs/results/2026-11-27-h100
 
-docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by profile-batch-10000.json
-and weights/lenet5.safetensors. lenet-peers.svg in the folder shows its peers.json, docs/results/history.svg shows
-history.csv. Each names the SHA-256 of the file that it was drawn from. Needs matplotlib; exit code 4 without it.
+docs/pictures/lenet5.svg and profile.svg show the graph of LeNet-5 and where a pass goes, by the newest
+profile-batch-10000.json and weights/lenet5.safetensors. lenet-peers.svg in the folder shows its peers.json,
+docs/results/history.svg shows history.csv. Each names the SHA-256 of the file that it was drawn from. Needs matplotlib;
+exit code 4 without it.
 """
 
 import argparse
@@ -157,7 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gpu", type=Path, help="a folder of a GPU's results")
     gpu = parser.parse_args().gpu
-    source = gpu / "profile-batch-10000.json"
+    source = common.newest(gpu, common.PROFILE) / common.PROFILE
     document = load(source)
     for path, picture in zip(common.PROFILE_PICTURES, (graph(document), profile(document))):
         style.write(path, picture, source)

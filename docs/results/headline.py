@@ -208,7 +208,7 @@ def results_table(gpu, cpu):
     return tables.markdown(
         f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
         f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" The rows are of {peers.device}, with the images in its memory, unless they name another device or way."
+        f" Unless a row states otherwise, it was measured on an {peers.device} with the images in GPU memory."
         " The sides of a comparison take turns in one run. Times and rates are medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],

@@ -186,7 +186,8 @@ def climb_to(kernel, algorithm, how, folder, file):
     others = list(dict.fromkeys(other for other in kernels.values() if other != kernel))
     vendor = selection.algorithms(group.rows)[algorithm].where(backend="cudnn")
     absent = [rung for name, rung in changes() if name == algorithm and rung not in rungs]
-    without = f" That run has no {', '.join(absent)}: the row after it has its change too." if absent else ""
+    before = ", ".join(absent)
+    without = f" It was measured before {before} existed: the next row includes the change." if absent else ""
 
     def climb(words, to):
         mine = [problem for problem in problems if kernels[problem] == to]

@@ -87,7 +87,7 @@ def every_side(gpu):
         "**Every side at its best batch**, fp32 in, logits out, and how it is timed:",
         ["side", "math", "layout", "images/s", "best batch", "timed batches", "how"],
         lines,
-    ) + (f"\n\nNot measured: {missing}." if missing else "")
+    ) + (f"\n\nNot measured at {common.commit(load(gpu, 'peers.json'))}: {missing}." if missing else "")
 
 
 def one_image(gpu):
@@ -321,10 +321,11 @@ def cpu_peers(folder):
 
 
 def profile(gpu):
-    document = load(gpu, "profile-batch-10000.json")
+    document = load(gpu, common.PROFILE)
     sums = document["sums_ns"]
     return markdown(
-        f"**Where a pass of {document['batch']:,} goes** (`lenslet profile`, {sums['unprofiled'] / 1e3:.0f} µs,"
+        f"**Where a pass of {document['batch']:,} goes**, {document.device} (`lenslet profile` at"
+        f" {common.commit(document)}, {sums['unprofiled'] / 1e3:.0f} µs,"
         f" residual {abs(sums['residual']) / sums['unprofiled']:.1%}):",
         ["layer", "backend", "µs, hot", "of the ceiling", "nearest ceiling"],
         (

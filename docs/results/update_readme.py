@@ -15,8 +15,8 @@ library.
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
 (provenance.py). --check rejects a page or picture of other files than those there, a speed that README.md or
-docs/results.md states outside the markers, and one that another page states beside a link to a result file that does
-not have it, or a commit of which it is not.
+docs/results.md states outside the markers, and one that another page states beside a link to a result file that lacks
+it, or beside a commit that is not the file's.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def full_tables(gpu, cpu):
             lenet.large_calls(common.newest(gpu, "calls.json")),
             lenet.large_calls(common.newest(gpu, SEVERAL), SEVERAL),
             lenet.streaming(gpu),
-            lenet.profile(gpu),
+            lenet.profile(common.newest(gpu, common.PROFILE)),
         ],
         "LeNet-5 on the CPU": [
             lenet.cpu_peers(cpu),
@@ -257,7 +257,8 @@ def stale(gpu):
     """Pages and pictures that were drawn from other files than those that are there."""
     drawn = {gpu / PAGE: common.convbench_files(gpu), gpu / common.PEERS_PICTURE: [gpu / "peers.json"]}
     drawn |= {gpu / f"{name}.svg": common.convbench_files(gpu) for name in PICTURES}
-    drawn |= {picture: [gpu / "profile-batch-10000.json"] for picture in PROFILE_PICTURES}
+    profile = common.newest(gpu, common.PROFILE) / common.PROFILE
+    drawn |= {picture: [profile] for picture in PROFILE_PICTURES}
     drawn[history.PICTURE] = [history.FILE]
     for picture, files in drawn.items():
         text = picture.read_text() if picture.exists() else ""
