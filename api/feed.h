@@ -40,7 +40,7 @@ struct Answers {
   }
 };
 
-/// Bytes of one image of the network, and of the answer to it: kFp32 means the values that the network writes.
+/// Bytes of an image, and of an answer, of that type. For an answer, kFp32 means the values that the network writes.
 size_t bytes_of_image(const Graph& graph, ElementType type);
 size_t bytes_of_answer(const Graph& graph, ElementType type);
 

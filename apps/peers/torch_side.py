@@ -9,8 +9,8 @@ from side import ROUND_TRIP_WARM_UP, Pass, Side, passes_of, single_calls, skip_u
 PRECISION = {"fp32": (False, torch.float32), "tf32": (True, torch.float32), "fp16": (False, torch.float16)}
 LAYOUTS = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
 HOLD_CYCLES = 200_000  # about 0.1 ms: the device is held back while events and passes are enqueued
-# Images: the larger batch of those whose single calls `./dev bench` times in Lenslet. Larger ones get no graph with
-# copies and no page-locked memory.
+# Images: the largest batch of which `./dev bench` times single calls. Larger batches get no graph with copies and no
+# page-locked memory.
 MAX_ROUND_TRIP = 64
 COMPILED_AT_ONCE = 1000  # more than the sides of a batch size
 

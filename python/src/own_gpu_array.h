@@ -15,7 +15,7 @@ nanobind::tuple tuple_of(const std::vector<int64_t>& dims);
 /// The cudaStream_t that DLPack or the CUDA Array Interface names by a number; the default stream for None.
 void* stream_from(nanobind::handle number);
 
-/// Values of 4 bytes, written in the order of the default stream; so is the memory freed.
+/// Values of 4 bytes. The default stream writes them and frees the memory.
 class OwnGpuArray {
  public:
   /// Allocates int32 ('i') or float32 ('f') values, undefined until written. Throws MemoryError.

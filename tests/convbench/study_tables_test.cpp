@@ -1,5 +1,4 @@
-// The tables of the studies fit the width, those too whose rows only a GPU measures: printed from the rows of the kept
-// files.
+// The studies' tables fit the width. They are printed from the kept files, so that tables of GPU rows are tested too.
 #include <gtest/gtest.h>
 
 #include <algorithm>

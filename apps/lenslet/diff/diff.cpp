@@ -47,7 +47,7 @@ constexpr int64_t kFoldedTerms = 16;
 constexpr double kTheirFactor = 4;
 constexpr const char* kWholePass = "whole pass";
 
-// Other than a table's cell without a value, "-", a value may be infinite or not a number.
+// Unlike an empty cell of a table ("-"), a value may be infinite or NaN.
 std::string value_text(double value) {
   if (std::isfinite(value)) return format_short(value);
   return std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";

@@ -107,7 +107,7 @@ struct Group {
   std::vector<ResultRow> rows;
 
   int64_t count(const char* status) const { return count_status(rows, status); }
-  /// The largest error over the largest value of its run's reference; NaN if nothing ran.
+  /// The largest relative error of a run: its largest error divided by its largest reference value; NaN if nothing ran.
   double worst() const {
     double worst = NAN;
     if (count(row_status::kPassed) + count(row_status::kFailed) == 0) return worst;

@@ -12,8 +12,8 @@
 namespace lenslet::serve {
 namespace {
 
-// Above what the protocol needs of a network with one input and one output, with parameters and an id; they bound the
-// memory of a hostile request. Chosen by hand.
+// Limits on the memory of a hostile request. A request for one input and one output, with parameters and an id, stays
+// below them. Chosen by hand.
 constexpr size_t kMaxTensors = 16, kMaxKeys = 64, kMaxDepth = 32, kMaxNameBytes = 1024;
 
 /// Where the parser is: the innermost open object or array.
