@@ -2,12 +2,12 @@
 # Includes point one way: framework -> layers -> models -> api -> apps or python; tests may include everything. Of apps/
 # python includes apps/lenslet/pages/, which stands below the commands.
 #   check_includes.sh ROOT
-# Rules: a folder includes its own level and those below; quoted paths start at the root; within a folder of `orders` a
-# room includes itself and the rooms before it, not those beside it, and framework/io/ stands on base and tensor alone;
-# a layer's folder includes another layer's only if `neighbours` lists it, and headers in the root of layers/ include
-# none; the reference in layers/reference/ includes nothing of the layers except Conv2dProblem; the judge and the
-# subjects, which run backends (conv_judge, conv_verify, layer_subject, gemm_subject, subjects, element_subjects), may
-# include all layers.
+# Rules: a folder includes its own level and those below; quoted paths start at the root; within a folder of `orders` an
+# entry includes itself and the entries before it, not those beside it, and framework/io/ stands on base and tensor
+# alone; a layer's folder includes another layer's only if `neighbours` lists it, and headers in the root of layers/
+# include none; the reference in layers/reference/ includes nothing of the layers except Conv2dProblem; the judge and
+# the subjects, which run backends (conv_judge, conv_verify, layer_subject, gemm_subject, subjects, element_subjects),
+# may include all layers.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
@@ -18,8 +18,8 @@ neighbours='fusion>activation fusion>pool fusion>relu'
 neighbours+=' conv>fusion conv>gemm conv>pool linear>fusion linear>gemm pairwise>fusion'
 readonly neighbours
 
-# A folder, and its rooms from below. A room is a folder, a file, or `other files`: those that are not listed. `|` parts
-# rooms that stand side by side.
+# A folder, and its entries from below. An entry is a folder, a file, or `other files`: those that are not listed. `|`
+# stands between entries of one rank.
 export orders="
 framework: version.h | gpu_side.h | base, device, tensor, instructions, measuring, graph, execution
 models: lenet5_sizes.h | logit_deviations.h | mnist.h | prediction.h, digit | fused_lenet5 | onnx, other files
@@ -59,30 +59,30 @@ list_sources framework layers models weights api apps python tests -- h cpp cu c
       split(path, parts, "/")
       return parts[1] == "layers" && parts[3] != "" ? parts[2] : ""
     }
-    # Reads "folder: room, room | room, …" into story[folder, room], from 1 at the bottom.
-    function read_order(line, parts, stories, rooms, n, m, i, k) {
+    # Reads "folder: entry, entry | entry, …" into rank[folder, entry], from 1 at the bottom.
+    function read_order(line, parts, ranks, entries, n, m, i, k) {
       split(line, parts, /: /)
       folders[++folder_count] = parts[1]
       order[parts[1]] = parts[2]
-      n = split(parts[2], stories, /, /)
+      n = split(parts[2], ranks, /, /)
       for (i = 1; i <= n; ++i) {
-        m = split(stories[i], rooms, / \| /)
-        for (k = 1; k <= m; ++k) story[parts[1], rooms[k]] = i
+        m = split(ranks[i], entries, / \| /)
+        for (k = 1; k <= m; ++k) rank[parts[1], entries[k]] = i
       }
     }
-    function room(path, folder, rest) {
+    function entry(path, folder, rest) {
       rest = substr(path, length(folder) + 2)
-      if ((folder, rest) in story) return rest
+      if ((folder, rest) in rank) return rest
       return rest ~ /\// ? substr(rest, 1, index(rest, "/") - 1) : "other files"
     }
     function check_order(folder, from, to) {
       if (index(file, folder "/") != 1 || index(target, folder "/") != 1) return
-      from = room(file, folder)
-      to = room(target, folder)
+      from = entry(file, folder)
+      to = entry(target, folder)
       if (from == to || folder == "framework" && (from == "io" || to == "io")) return
-      if (!((folder, from) in story)) bad(folder "/ has no room " from " (tests/tree/check_includes.sh lists them)")
-      else if (!((folder, to) in story)) bad(folder "/ has no room " to " (tests/tree/check_includes.sh lists them)")
-      else if (story[folder, to] >= story[folder, from]) bad(folder "/ stands as " order[folder])
+      if (!((folder, from) in rank)) bad(folder "/ has no entry " from " (tests/tree/check_includes.sh lists them)")
+      else if (!((folder, to) in rank)) bad(folder "/ has no entry " to " (tests/tree/check_includes.sh lists them)")
+      else if (rank[folder, to] >= rank[folder, from]) bad(folder "/ stands as " order[folder])
     }
     function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
     BEGIN {
