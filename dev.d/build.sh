@@ -52,10 +52,12 @@ find_nvcc() {
 }
 
 # Lets copies of the tree and build folders share objects: the cache sees paths below the tree relative to the build
-# folder. The compiler's list of dependencies names what a file includes, so that no file is preprocessed twice.
+# folder. The compiler's list of dependencies names what a file includes, so that no file is preprocessed twice. The
+# last line lets it keep the precompiled header of the tests, and what was compiled with it.
 share_compiler_cache() {
   export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
   export CCACHE_DEPEND=${CCACHE_DEPEND:-1}
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 }
 
 # A build folder configured without ccache stays without it, or each of its objects would be compiled again.

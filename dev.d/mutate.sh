@@ -70,7 +70,7 @@ cmd_mutate() {
       "-Dnanobind_DIR=$("$python" -m nanobind --cmake_dir)")
   fi
   "${script[@]}" copy build/mutate
-  export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1
+  export CCACHE_BASEDIR=$root/build/mutate CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
   if [ -n "$targets" ]; then
     (cd build/mutate && build "$targets" "${cmake_options[@]}")
   fi

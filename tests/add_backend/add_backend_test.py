@@ -129,6 +129,7 @@ def main():
         fixtures.write_digits(tree / "data", 64)
         environment = {name: value for name, value in os.environ.items() if name != "LENSLET_MNIST_DIR"}
         environment |= {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
+        environment["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
         kept = [name for name in cache if name in KEPT or re.match(r"LENSLET_[A-Z_]+$", name)]
         options = [f"-D{name}={cache[name]}" for name in kept if cache[name]]
         options += ["-DLENSLET_CUDA=OFF", "-DLENSLET_BUILD_PYTHON=OFF", f"-DLENSLET_TEST_SOURCE_DIR={root}"]
