@@ -2,8 +2,8 @@
 if(LENSLET_BUILD_APPS)
   find_package(nlohmann_json REQUIRED)
   lenslet_test(eval_report SOURCES apps_common/eval_report_test.cpp DEPENDS lenslet_pictures)
-  lenslet_test(logits_check SOURCES apps_common/logits_check_test.cpp lenet/fused_reference.cpp support/planted_faults.cpp
-               DEPENDS lenslet_candidates)
+  lenslet_test(logits_check SOURCES apps_common/logits_check_test.cpp
+               SHARED lenet/fused_reference.cpp support/planted_faults.cpp DEPENDS lenslet_candidates)
   lenslet_test(stream_windows SOURCES apps_common/stream_windows_test.cpp DEPENDS lenslet_framework)
   lenslet_test(tune_why SOURCES apps_common/tune_why_test.cpp ../apps/lenslet/tune/tune_why.cpp
                DEPENDS lenslet_apps_common lenslet_framework)

@@ -39,7 +39,7 @@ if(LENSLET_BUILD_APPS)
             cli/inspect_test.cpp cli/keras_test.cpp cli/picture_network_test.cpp cli/plan_test.cpp
             cli/saturated_test.cpp cli/streaming_test.cpp cli/tune_test.cpp
     DEPENDS lenslet_framework lenslet_cli_fixtures)
-  lenslet_test(diff SOURCES cli/diff_test.cpp models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp
+  lenslet_test(diff SOURCES cli/diff_test.cpp SHARED models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp
                DEPENDS lenslet_models lenslet_cli_fixtures ZLIB::ZLIB)
   lenslet_test(tables SOURCES cli/tables_test.cpp DEPENDS lenslet_framework lenslet_cli_fixtures)
   target_compile_definitions(test_tables PRIVATE LENSLET_SOURCE_DIR="${LENSLET_TEST_SOURCE_DIR}")

@@ -1,5 +1,5 @@
-// Common parts of the tests of convolution backends: the lists of problems, and the backends of one kind of device,
-// LENSLET_TEST_DEVICE.
+// Common parts of the tests of convolution backends: the lists of problems, and the backends of the program's kind of
+// device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ inline std::vector<std::string> backend_names() {
 
 /// Longer lists are split into parts of this size, so that the shards of a program take similar times. On a GPU cudnn
 /// takes seconds for a problem, most of them to build its plans.
-constexpr size_t kPartProblems = kDevice.kind == DeviceKind::kCuda ? 8 : 32;
+inline const size_t kPartProblems = kDevice.is_cuda() ? 8 : 32;
 
 /// The folder of problem lists.
 inline const std::string kProblems = LENSLET_SOURCE_DIR "/layers/conv/problems";

@@ -3,9 +3,9 @@ lenslet_test(conv_problem SOURCES conv/conv_problem_test.cpp conv/conv_problem_l
 lenslet_test(conv_verifier SOURCES conv/conv_verifier_test.cpp DEPENDS lenslet_conv_verify)
 lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv lenslet_reference)
 
-# One source for both kinds of device: every backend of the registry on every problem list.
-lenslet_test(conv_cpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp conv/conv_reach_test.cpp DEPENDS lenslet_conv_verify)
-target_compile_definitions(test_conv_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
+# The same sources for both kinds of device: every backend of the registry on every problem list.
+lenslet_test(conv_cpu SOURCES conv/conv_reach_test.cpp SHARED conv/conv_backends_test.cpp conv/conv_pooling_test.cpp
+             DEPENDS lenslet_conv_verify lenslet_test_on_cpu)
 # Lists with a slow reference are separate tests: two cores share them, and --quick leaves them out.
 set(slow_lists deep3x3 depthwise pointwise tails)
 list(TRANSFORM slow_lists REPLACE "(.+)" "*_\\1*" OUTPUT_VARIABLE filters)
@@ -15,15 +15,14 @@ foreach(list IN LISTS slow_lists)
   add_test(NAME conv_cpu_${list} COMMAND test_conv_cpu "--gtest_filter=*_${list}*")
   set_tests_properties(conv_cpu_${list} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
-lenslet_test(conv_gpu SOURCES conv/conv_backends_test.cpp conv/conv_pooling_test.cpp DEPENDS lenslet_conv_verify GPU SHARDS 32)
-target_compile_definitions(test_conv_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+lenslet_test(conv_gpu SHARED conv/conv_backends_test.cpp conv/conv_pooling_test.cpp
+             DEPENDS lenslet_conv_verify lenslet_test_on_gpu GPU SHARDS 32)
 
 if(LENSLET_HAS_CUDA)
   lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
 
   # The launches of the GPU kernels, on simulated GPUs.
-  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv)
-  target_compile_definitions(test_conv_launches PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv lenslet_test_on_gpu)
   lenslet_simulate_gpu(conv_launches)
 endif()
 if(TARGET CUDNN::cudnn)

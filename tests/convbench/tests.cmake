@@ -10,13 +10,12 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(study_tables SOURCES convbench/study_tables_test.cpp $<TARGET_OBJECTS:lenslet_convbench_studies>
                DEPENDS lenslet_bench)
 
-  # The same source for both kinds of device.
+  # The same sources for both kinds of device.
   set(bad_launch convbench/bad_launch_none.cpp)
   if(LENSLET_HAS_CUDA)
     set(bad_launch convbench/bad_launch.cu)
   endif()
-  lenslet_test(cheats_cpu SOURCES convbench/cheats_test.cpp convbench/streams_cheats_test.cpp ${bad_launch} DEPENDS lenslet_bench)
-  target_compile_definitions(test_cheats_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-  lenslet_test(cheats_gpu SOURCES convbench/cheats_test.cpp convbench/streams_cheats_test.cpp ${bad_launch} DEPENDS lenslet_bench GPU ALONE)
-  target_compile_definitions(test_cheats_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+  set(cheats convbench/cheats_test.cpp convbench/streams_cheats_test.cpp ${bad_launch})
+  lenslet_test(cheats_cpu SHARED ${cheats} DEPENDS lenslet_bench lenslet_test_on_cpu)
+  lenslet_test(cheats_gpu SHARED ${cheats} DEPENDS lenslet_bench lenslet_test_on_gpu GPU ALONE)
 endif()

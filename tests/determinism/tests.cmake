@@ -3,10 +3,10 @@ set(lenslet_determinism_tests determinism/determinism_test.cpp determinism/plans
     determinism/subjects.cpp support/subprocess.cpp)
 set(lenslet_determinism_targets lenslet_models lenslet_subjects)
 
-lenslet_test(determinism_cpu SOURCES ${lenslet_determinism_tests} determinism/planted_test.cpp DEPENDS ${lenslet_determinism_targets})
-target_compile_definitions(test_determinism_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(determinism_gpu SOURCES ${lenslet_determinism_tests} DEPENDS ${lenslet_determinism_targets} GPU SHARDS 4)
-target_compile_definitions(test_determinism_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+lenslet_test(determinism_cpu SOURCES determinism/planted_test.cpp SHARED ${lenslet_determinism_tests}
+             DEPENDS ${lenslet_determinism_targets} lenslet_test_on_cpu)
+lenslet_test(determinism_gpu SHARED ${lenslet_determinism_tests}
+             DEPENDS ${lenslet_determinism_targets} lenslet_test_on_gpu GPU SHARDS 4)
 
 get_property(lenslet_modules GLOBAL PROPERTY LENSLET_MODULES)
 list(TRANSFORM lenslet_modules PREPEND lenslet_module_)

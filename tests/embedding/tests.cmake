@@ -2,7 +2,8 @@
 enable_language(C)
 
 lenslet_test(embedding_model SOURCES embedding/model_test.cpp embedding/passes_test.cpp embedding/feed_test.cpp
-  embedding/network_test.cpp models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp support/allocation_counter.cpp DEPENDS lenslet_api)
+  embedding/network_test.cpp support/allocation_counter.cpp
+  SHARED models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp DEPENDS lenslet_api)
 lenslet_test(embedding_gpu SOURCES embedding/model_gpu_test.cpp embedding/device_gpu_test.cpp support/allocation_counter.cpp
   DEPENDS lenslet_api lenslet_reference GPU ALONE)
 lenslet_test(embedding_threads SOURCES embedding/threads_test.cpp DEPENDS lenslet_api)

@@ -20,8 +20,8 @@ namespace lenslet {
 namespace {
 
 // Fewer on a CPU, to keep the suite short.
-constexpr int kRuns = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 10000 : 2000;
-constexpr int kBuilds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 60;
+const int kRuns = kDevice.is_cuda() ? 10000 : 2000;
+const int kBuilds = kDevice.is_cuda() ? 200 : 60;
 constexpr int64_t kBatch = 3;
 // cuDNN 9.14 leaks 71 KiB of host memory per requested set of engines, two per executable, after all of its objects are
 // destroyed (a loop of cudnnBackend calls alone: 14,204 KiB in 200 rounds, every time).

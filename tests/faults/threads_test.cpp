@@ -13,7 +13,7 @@
 namespace lenslet {
 namespace {
 
-constexpr int kRounds = LENSLET_TEST_DEVICE == DeviceKind::kCuda ? 200 : 20;
+const int kRounds = kDevice.is_cuda() ? 200 : 20;
 constexpr int64_t kBatch = 64, kPixels = kLenet5Pixels;
 
 std::vector<uint8_t> pictures(uint32_t seed) {

@@ -1,5 +1,5 @@
 // Problems of single layers beyond the subjects, on which the GPU verifies kernels (linear_test.cpp,
-// large_gpu_test.cpp); layer_launches_test.cu checks that both show every kernel at work.
+// large_gpu_test.cpp); layer_launches_test.cpp checks that both show every kernel at work.
 #pragma once
 
 #include <cstdint>

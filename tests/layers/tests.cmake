@@ -3,20 +3,18 @@ set(lenslet_layer_tests
     layers/layer_fixture.cpp layers/subjects_test.cpp layers/pool_test.cpp layers/relu_test.cpp layers/linear_test.cpp layers/softmax_test.cpp
     support/planted_faults.cpp)
 set(lenslet_layer_targets lenslet_subjects)
-
-lenslet_test(layers_cpu SOURCES ${lenslet_layer_tests} layers/built_for_test.cpp layers/functions_test.cpp DEPENDS ${lenslet_layer_targets})
-target_compile_definitions(test_layers_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(layers_gpu SOURCES ${lenslet_layer_tests}
-             layers/gemm_gpu_test.cpp layers/large_gpu_test.cpp
-             DEPENDS ${lenslet_layer_targets} GPU)
 if(TARGET lenslet_module_gemm_gpu_cublas)
-  target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_HAS_CUBLAS=1)
+  set_property(SOURCE ${lenslet_layer_tests} layers/gemm_gpu_test.cpp APPEND PROPERTY COMPILE_DEFINITIONS LENSLET_TEST_HAS_CUBLAS=1)
 endif()
-target_compile_definitions(test_layers_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
+
+lenslet_test(layers_cpu SOURCES layers/built_for_test.cpp layers/functions_test.cpp SHARED ${lenslet_layer_tests}
+             DEPENDS ${lenslet_layer_targets} lenslet_test_on_cpu)
+lenslet_test(layers_gpu SOURCES layers/gemm_gpu_test.cpp layers/large_gpu_test.cpp
+             SHARED ${lenslet_layer_tests} DEPENDS ${lenslet_layer_targets} lenslet_test_on_gpu GPU)
 if(LENSLET_HAS_CUDA)
   target_sources(test_layers_gpu PRIVATE layers/early_launch_test.cu)
   # The launches of the GPU kernels, on a simulated GPU.
-  lenslet_test(layer_launches SOURCES layers/layer_launches_test.cu DEPENDS ${lenslet_layer_targets})
+  lenslet_test(layer_launches SOURCES layers/layer_launches_test.cpp layers/unlaunched_kernel.cu DEPENDS ${lenslet_layer_targets})
   lenslet_simulate_gpu(layer_launches)
 endif()
 lenslet_test(modules SOURCES layers/modules_test.cpp DEPENDS lenslet_linear lenslet_conv)

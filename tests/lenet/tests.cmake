@@ -1,23 +1,21 @@
-lenslet_test(lenet SOURCES lenet/lenet5_test.cpp lenet/golden_test.cpp lenet/lenet_fixture.cpp
-             support/allocation_counter.cpp DEPENDS lenslet_models lenslet_softmax)
-lenslet_test(lenet_gpu SOURCES lenet/golden_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU)
-# One source for both kinds of device: every backend of LeNet-5 as a whole.
+lenslet_test(lenet SOURCES lenet/lenet5_test.cpp lenet/golden_test.cpp support/allocation_counter.cpp
+             SHARED lenet/lenet_fixture.cpp DEPENDS lenslet_models lenslet_softmax)
+lenslet_test(lenet_gpu SOURCES lenet/golden_gpu_test.cpp SHARED lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU)
+# The same sources for both kinds of device: every backend of LeNet-5 as a whole.
 set(lenslet_fused_tests lenet/fused_test.cpp lenet/fused_planted_test.cpp lenet/fused_fixture.cpp lenet/fused_reference.cpp
     lenet/quantised_reference.cpp lenet/lenet_fixture.cpp support/planted_faults.cpp)
-lenslet_test(fused_cpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects)
-target_compile_definitions(test_fused_cpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCpu)
-lenslet_test(fused_gpu SOURCES ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects GPU)
-target_compile_definitions(test_fused_gpu PRIVATE LENSLET_TEST_DEVICE=lenslet::DeviceKind::kCuda)
-lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp lenet/fused_reference.cpp support/allocation_counter.cpp
+lenslet_test(fused_cpu SHARED ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects lenslet_test_on_cpu)
+lenslet_test(fused_gpu SHARED ${lenslet_fused_tests} DEPENDS lenslet_models lenslet_subjects lenslet_test_on_gpu GPU)
+lenslet_test(fused_simd SOURCES lenet/fused_cpu_test.cpp support/allocation_counter.cpp SHARED lenet/fused_reference.cpp
              DEPENDS lenslet_models lenslet_reference)
-lenslet_test(quantise SOURCES lenet/quantise_test.cpp lenet/quantised_reference.cpp lenet/fused_reference.cpp
-                              lenet/lenet_fixture.cpp DEPENDS lenslet_models lenslet_reference)
-lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU ALONE)
+lenslet_test(quantise SOURCES lenet/quantise_test.cpp
+             SHARED lenet/quantised_reference.cpp lenet/fused_reference.cpp lenet/lenet_fixture.cpp DEPENDS lenslet_models lenslet_reference)
+lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp SHARED lenet/lenet_fixture.cpp DEPENDS lenslet_models GPU ALONE)
 lenslet_python_test(logit_tolerances "${CMAKE_CURRENT_LIST_DIR}/tolerances_test.py")
 set_tests_properties(logit_tolerances PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree
 if(LENSLET_HAS_CUDA)
   # Which backends and launches GPUs get that are not there: simulated ones.
-  lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cu DEPENDS lenslet_models)
+  lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cpp DEPENDS lenslet_models)
   lenslet_simulate_gpu(gpu_choices)
 endif()
 

@@ -7,7 +7,7 @@ lenslet_test(onnx SOURCES models/onnx/reader_test.cpp models/onnx/lenet5_test.cp
   models/onnx/import_test.cpp models/onnx/branches_test.cpp models/onnx/import_activations_test.cpp models/onnx/import_joins_test.cpp
   models/onnx/import_parts_test.cpp models/onnx/import_refusals_test.cpp models/onnx/files_test.cpp
   models/onnx/networks_test.cpp models/onnx/import_fixture.cpp
-  models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp DEPENDS lenslet_models lenslet_crafted_files)
+  SHARED models/onnx/evaluate.cpp models/onnx/evaluate_functions.cpp DEPENDS lenslet_models lenslet_crafted_files)
 target_compile_definitions(test_onnx PRIVATE "LENSLET_NETWORKS=\"${CMAKE_CURRENT_LIST_DIR}/onnx/networks\"")
 add_executable(onnx_run_models models/onnx/run_models.cpp)
 target_link_libraries(onnx_run_models PRIVATE lenslet_options lenslet_api)

@@ -1,11 +1,12 @@
-// The device of a program that is compiled once for each kind: LENSLET_TEST_DEVICE.
+// The device of a program whose tests are linked twice, for each kind of device: with lenslet_test_on_cpu or with
+// lenslet_test_on_gpu.
 #pragma once
 
 #include "tests/support/gpu.h"
 
 namespace lenslet {
 
-constexpr Device kDevice{LENSLET_TEST_DEVICE, 0};
+extern const Device kDevice;
 
 /// Skips its tests, with the reason, without that device. `Base`: testing::Test, or testing::TestWithParam<...>.
 template <typename Base = testing::Test>

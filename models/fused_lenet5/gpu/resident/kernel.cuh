@@ -3,17 +3,10 @@
 #pragma once
 
 #include "framework/instructions/barrier.cuh"
+#include "models/fused_lenet5/gpu/resident/arguments.h"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
-#include "models/fused_lenet5/resident_protocol.h"
 
 namespace lenslet::small_lenet5 {
-
-struct ResidentArguments {
-  resident::Memory* memory;  // page-locked host memory
-  const float* packed;       // [Tile::kFloats], in the order of Tile
-  resident::Turn turn;
-  Conv1Parameters conv1;
-};
 
 __device__ __forceinline__ uint64_t load_word(const uint64_t* at) {
   uint64_t word;

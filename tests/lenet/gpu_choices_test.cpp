@@ -20,7 +20,7 @@
 #include "framework/measuring/row_status.h"
 #include "layers/fp16_ends.h"
 #include "models/fused_lenet5/gpu/choices.h"
-#include "models/fused_lenet5/gpu/resident/kernel.cuh"
+#include "models/fused_lenet5/gpu/resident/arguments.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/pack_image.h"
 #include "models/fused_lenet5/resident.h"
