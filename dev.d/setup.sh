@@ -46,16 +46,18 @@ set_up() {
 }
 
 cmd_setup() {
-  local more=("${optional[@]}" "${for_rebuilds[@]}") testing=()
+  local more=("${optional[@]}" "${for_rebuilds[@]}") testing=() apps=no
   while [ "$#" -gt 0 ]; do
     case $1 in
       --minimal) more=() ;;
       --tests) testing=("${for_tests[@]}") ;;
+      --apps) apps=yes ;;
       *) usage_error "setup: unknown option '$1'" ;;
     esac
     shift
   done
   set_up "${more[@]}" "${testing[@]}"
+  [ "$apps" = no ] || setup_apps
 }
 
 # setup_if_needed [--tests]

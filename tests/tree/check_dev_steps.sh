@@ -301,6 +301,10 @@ STAND_IN
   mkdir -p "$stage/tests"
   cp tests/apps_requirements.txt "$stage/tests"
   BREAK=pip expect 1 'pip could not install the packages of tests/apps_requirements.txt' staged test --apps
+  BREAK='' expect 0 'installing the packages of tests/apps_requirements.txt' staged setup --apps
+  called 'pip .*install --requirement tests/apps_requirements.txt'
+  not_called 'cmake'
+  rm -r "$stage/build/apps"
   LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
   called 'apt-get install .*python3-torch.*chromium-driver.*wrk'
   stand_in chromedriver <<<':'
@@ -348,6 +352,7 @@ check_ci() {
     in_clone rev-parse HEAD
   }
   expect 0 '' ci_run
+  called 'dev setup --apps$'
   called 'dev lint --strict --seconds 900$'
   expect 1 'git has no commit before this one' ci_run CI=1
   in_clone init -q
