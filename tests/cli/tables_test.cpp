@@ -4,6 +4,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "framework/base/error.h"
 #include "tests/cli/fixtures/files.h"

@@ -8,9 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <locale>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <thread>
 
+#include "framework/base/error.h"
 #include "framework/base/lists.h"
 #include "framework/base/parallel.h"
 #include "framework/base/parse_number.h"
@@ -70,6 +74,23 @@ TEST(Text, OfANumberHasNothingElse) {
   EXPECT_EQ(parse_number<size_t>("-1"), std::nullopt);
   EXPECT_EQ(parse_number<double>("0.25"), 0.25);
   EXPECT_EQ(parse_number<double>("nan"), std::nullopt);
+}
+
+/// A locale that writes "1.234,5".
+class DecimalComma : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(Text, IsJoinedFromPartsInTheClassicLocale) {
+  const std::locale before = std::locale::global(std::locale(std::locale::classic(), new DecimalComma));
+  const std::string text =
+      concat("a", std::string("b"), std::string_view("c"), 'd', uint8_t{'e'}, " ", -1234, " ",
+             size_t{1} << 63, " ", int64_t{-5}, " ", true, " ", 0.1f, " ", 1234.5, " ", 1e-9);
+  std::locale::global(before);
+  EXPECT_EQ(text, "abcde -1234 9223372036854775808 -5 1 0.1 1234.5 1e-09");
+  EXPECT_EQ(concat(), "");
 }
 
 TEST(Device, ReadsItsNames) {
