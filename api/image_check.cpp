@@ -1,5 +1,6 @@
 #include "api/image_check.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "framework/base/error.h"

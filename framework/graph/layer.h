@@ -6,7 +6,6 @@
 // and neither allocates nor synchronises.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,6 +63,22 @@ struct OperatorRequest {
   int64_t batch() const { return inputs.at(0)[0]; }
 };
 
+/// A borrowed callable that enqueues work once. Not std::function, whose header most sources, above all CUDA's, would
+/// parse for it. Create it in the call, so that it does not outlive the callable.
+class EnqueuedWork {
+ public:
+  /// Borrows `body`, which must outlive this object.
+  template <typename Body>
+  EnqueuedWork(const Body& body)
+      : body_(&body), call_([](const void* object) { (*static_cast<const Body*>(object))(); }) {}
+  /// Calls it.
+  void operator()() const { call_(body_); }
+
+ private:
+  const void* body_;
+  void (*call_)(const void*);
+};
+
 /// Services for a backend while it is prepared, never while it runs. Virtual, so that modules can call them.
 class PrepareServices {
  public:
@@ -73,7 +88,7 @@ class PrepareServices {
   /// Copies `count` fp32 values to new device memory, which lives as long as the pointer. Throws MemoryError.
   virtual std::shared_ptr<float> upload(const float* host, size_t count) = 0;
   /// Median nanoseconds of `enqueue` on the stream given to prepare, after a warm-up.
-  virtual double time_ns(const std::function<void()>& enqueue) = 0;
+  virtual double time_ns(EnqueuedWork enqueue) = 0;
   /// Copies `count` fp32 values from the device to the host, after all work enqueued before.
   virtual void download(float* host, const float* device, size_t count) = 0;
 };

@@ -35,7 +35,7 @@ std::shared_ptr<float> DevicePrepareServices::upload(const float* host, size_t c
   return {buffer, buffer->as<float>()};
 }
 
-double DevicePrepareServices::time_ns(const std::function<void()>& enqueue) {
+double DevicePrepareServices::time_ns(EnqueuedWork enqueue) {
   Event begin(stream_.device()), end(stream_.device());
   // Held back until the whole block is enqueued: a call of a library takes up to 20 us of the host's time, which would
   // otherwise hide differences between short kernels.

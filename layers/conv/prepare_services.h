@@ -15,7 +15,7 @@ class DevicePrepareServices : public PrepareServices {
       : stream_(stream), timing_(timing) {}
   std::shared_ptr<void> allocate(size_t bytes) override;
   std::shared_ptr<float> upload(const float* host, size_t count) override;
-  double time_ns(const std::function<void()>& enqueue) override;
+  double time_ns(EnqueuedWork enqueue) override;
   void download(float* host, const float* device, size_t count) override;
 
  private:

@@ -317,7 +317,7 @@ class OneDnnBackend : public ConvBackend {
     struct NoServices : PrepareServices {
       std::shared_ptr<void> allocate(size_t) override { return {}; }
       std::shared_ptr<float> upload(const float*, size_t) override { return {}; }
-      double time_ns(const std::function<void()>&) override { return 0; }
+      double time_ns(EnqueuedWork) override { return 0; }
       void download(float*, const float*, size_t) override {}
     } services;
     Stream stream{Device::cpu()};

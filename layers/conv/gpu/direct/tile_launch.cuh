@@ -1,6 +1,7 @@
 // Selection of the tile kernel's form for a problem, the work of one block, and the launch.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
