@@ -13,7 +13,8 @@ namespace lenslet {
 
 /// `count` places, `step` apart.
 struct EvenSteps {
-  int64_t step = 1, count = 0;
+  int64_t step = 1;   // from one place to the next
+  int64_t count = 0;  // places
 };
 
 /// How many of the sums first + i * rows.step + j * cells.step, for i < rows.count and j < cells.count, are from 0 to
