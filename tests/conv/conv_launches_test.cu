@@ -574,6 +574,20 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
   }
 }
 
+// The last rung of the ladder tensor_core is this form, and its row in the table says so.
+TEST(ConvLaunches, KeepFiltersOnTheShapesOfTheLadder) {
+  census().begin(published_gpus()[kH200]);
+  Stream stream(Device::cuda());
+  const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, "tensor_core").open();
+  for (Conv2dProblem problem : problems_of("tensor_core", "deep3x3")) {
+    if (problem.layout != TensorLayout::kNhwc) continue;
+    const auto kernel = prepare(backend, problem, MathMode::kTf32, SIZE_MAX, std::nullopt, stream);
+    EXPECT_EQ(kernel->detail(), concat("tma, 64 positions x ", problem.c == 32 ? 128 : 64,
+                                       " filters, 1 block a multiprocessor, filters kept in shared memory"))
+        << problem.to_string();
+  }
+}
+
 // What the simulated GPUs refuse, so that the test above can fail.
 TEST(SimulatedGpus, RefuseWhatTheyLack) {
   const auto kernel_named = [](const char* part) {

@@ -4,11 +4,13 @@
 // contiguous: [filter tiles, steps, filters of a tile, kStep].
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/base/integer_math.h"
+#include "framework/device/gpu_queries.h"
 #include "framework/instructions/operand_bits.h"
 #include "layers/conv/gpu/conv_sizes.h"
 #include "layers/conv/gpu/im2col_map.cuh"
@@ -27,6 +29,9 @@ struct RungDesign {
   int cluster = 1;                             // blocks with the same filters and neighbouring positions
   size_t shared_bytes = 0;                     // dynamic
   bool tensor_copies = false;                  // by TMA: inputs by a map, filters packed in swizzled order
+  int resident_blocks = 0;  // of a multiprocessor, if blocks are persistent, with one filter tile
+  int dropped_columns = 0;  // at the end of each row of positions, whose inputs a copy takes with the others
+  int stages = 0;           // where they are not compiled in
 };
 
 class RungConv : public OneLaunchConv<RungShape, RungOperands> {
@@ -62,9 +67,14 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     shape_.relu = request.rectifier.relu();
     pack(request, filter_tiles);
     bias_ = upload_bias(request, int64_t{filter_tiles} * design.block_filters);
-    const int64_t clusters =
-        filter_tiles * ceil_div(shape_.positions, design.cluster * design.block_positions);
-    launch_ = {design.kernel_name, design.kernel, static_cast<unsigned>(clusters * design.cluster),
+    int64_t tiles = ceil_div(shape_.positions, design.cluster * design.block_positions);
+    shape_.tiles = static_cast<int>(filter_tiles * tiles);
+    if (design.resident_blocks > 0) {
+      const int slots = design.resident_blocks * multiprocessor_count(request.stream.device());
+      tiles = std::clamp<int64_t>(slots / filter_tiles, 1, tiles);
+    }
+    launch_ = {design.kernel_name, design.kernel,
+               static_cast<unsigned>(filter_tiles * tiles * design.cluster),
                static_cast<unsigned>(design.threads), design.shared_bytes};
     detail_ = concat(design.block_positions, " positions x ", design.block_filters, " filters per block");
     operands_.filters = filters_.get();
@@ -74,7 +84,8 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     if (design_.tensor_copies && operands_.x != args.x) {
       Im2colBox box;
       box.tensor_channels = problem_.c;
-      box.positions = design_.block_positions;
+      box.more_columns = design_.dropped_columns;
+      box.positions = design_.block_positions + box.more_columns;
       box.channels = kStep;
       operands_.map = im2col_map(encode_, problem_, box, args.x);
     }
@@ -97,13 +108,15 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     shape_.k = problem_.k;
     shape_.s = problem_.s;
     shape_.q = problem_.q();
-    shape_.plane = problem_.p() * problem_.q();
+    const int columns = shape_.q + design_.dropped_columns;
+    shape_.plane = problem_.p() * columns;
     shape_.positions = problem_.n * shape_.plane;
     shape_.pad_h = problem_.pad_h;
     shape_.pad_w = problem_.pad_w;
     shape_.steps = problem_.r * problem_.s * (problem_.c / kStep);
+    shape_.stages = design_.stages;
     shape_.by_plane = FastDivide(shape_.plane);
-    shape_.by_q = FastDivide(shape_.q);
+    shape_.by_q = FastDivide(columns);
     shape_.by_filter_tiles = FastDivide(filter_tiles);
   }
   /// Rounds and packs filters from [K, C, R, S]: piece i of filter f at i, or swizzled at i ^ (f % 8).

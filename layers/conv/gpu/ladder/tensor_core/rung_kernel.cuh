@@ -27,9 +27,10 @@ constexpr int kRowBytes = kStep * 4;
 struct RungShape {
   int c, h, w;           // input [N, H, W, C]
   int k, s, q;           // K filters of S columns; Q columns of the output
-  int plane, positions;  // P*Q, N*P*Q
+  int plane, positions;  // P*Q, N*P*Q; with the dropped columns of RungDesign
   int pad_h, pad_w;
-  int steps;  // R*S*C / kStep
+  int steps;          // R*S*C / kStep
+  int tiles, stages;  // of persistent rungs: of the whole problem; of a ring whose depth is not compiled in
   FastDivide by_plane, by_q, by_filter_tiles;
   bool relu;
 };
