@@ -8,7 +8,8 @@
 //   few    NCHW, up to 16 filters and few channels, whole images in shared memory, also with 2x2 pooling:
 //          tensor_core/few.cu
 //   tma    Hopper (compute capability 9.0 exactly), one group, 16 channels and 32 filters or more:
-//          tensor_core/hopper_tma.cu
+//          tensor_core/hopper_tma.cu, with two kernels: tma_kernel.cuh, and tma_kept.cuh for filters that fit shared
+//          memory
 //   wgmma  Hopper, stride 1, one group, NCHW, in fp16 also NHWC: tensor_core/hopper_wgmma.cu
 //   mma    everything else from compute capability 8.0 up: implicit GEMM, gathered by a table of offsets as
 //          implicit_gemm does. S. Chetlur et al., "cuDNN: efficient primitives for deep learning",

@@ -1,6 +1,6 @@
 // Tensor-core convolution for Hopper whose inputs TMA gathers: one group; fp32 tensors of both layouts in tf32 or
-// fp16, fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh. This file: supported problems, the
-// choice of a tile, the order of operands in memory.
+// fp16, fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh; blocks that keep their filters:
+// tensor_core/tma_kept.cuh. This file: supported problems, the choice of a tile, the order of operands in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <algorithm>
@@ -36,17 +36,19 @@ using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const 
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 struct Variant {
+  const char* kernel_name;
   int pixels, filters, blocks, threads, shared_bytes, row_bytes;
   double step_us, tile_us, step_latency_us;  // see estimated_us()
-  TmaFunction kernel[2][2];  // [fp16][NHWC]; of tensors of 16 bits [bf16][NHWC]; null: not supported
-  bool keeps_filters;        // the form of tma_kept.cuh
+  TmaFunction kernel[2][2];                  // see kernel_of(); null: not supported
+  bool keeps_filters;                        // the form of tma_kept.cuh
 };
 
 /// A tile's sizes with its times and its kernels, in the order of Variant::kernel.
 template <class Tile>
 constexpr Variant variant_of(double step_us, double tile_us, double step_latency_us,
                              const TmaFunction (&kernel)[2][2]) {
-  return {Tile::kPixels,
+  return {Tile::kKeepsFilters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel",
+          Tile::kPixels,
           Tile::kFilters,
           Tile::kBlocks,
           Tile::kThreads,
@@ -121,32 +123,25 @@ constexpr Variant kHalfVariants[] = {
     kept_half_variant<64, 128>(0.077, 0.55),
 };
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
-/// The times of variants that keep the filters, to begin one tile and many; step_us is that of a tap and a run of
-/// channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18 problems of ResNet-50 (not
-/// measured: as above).
-constexpr double kKeptTileUs = 2.4, kKeptTilesUs = 0.4;
+/// Start-up times of variants that keep the filters: of a block with one tile, and with several. Their step_us is that
+/// of a tap and a run of channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18 problems
+/// of ResNet-50 (not measured: as above).
+constexpr double kKeptFirstTileUs = 2.4, kKeptStartUs = 0.4;
 
-/// The row of Variant::kernel is by type.
+/// First index of Variant::kernel: bf16 for tensors of 16 bits, fp16 products for fp32 tensors. Second: NHWC.
 TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, MathMode math) {
   const bool second = has_halves(problem) ? problem.type == ElementType::kBf16 : math == kFp16;
   return variant.kernel[second][problem.layout == TensorLayout::kNhwc];
 }
 
+/// A variant, and how it is launched.
 struct Choice {
   const Variant* variant = nullptr;
-  int parts = 1;
-  TmaRing ring = {};  // of a variant that keeps the filters
   double time_us = INFINITY;
-
-  int columns(const Conv2dProblem& problem) const {  // of a row of positions
-    return variant->keeps_filters ? ring.columns : problem.q();
-  }
-  int shared_bytes() const {
-    if (!variant->keeps_filters) return variant->shared_bytes;
-    return variant->shared_bytes + kBarrierPairBytes +
-           ring.filter_rows * (ring.filter_row_bytes + kBarrierBytes) +
-           ring.stages * (ring.stage_bytes + kBarrierPairBytes);
-  }
+  int parts = 1;
+  int columns = 0;  // of a row of positions
+  int64_t clusters = 0, shared_bytes = 0;
+  TmaKeptSizes kept = {};  // of a variant that keeps the filters
 };
 
 int64_t position_tiles(const Conv2dProblem& problem, const Variant& variant, int columns) {
@@ -183,28 +178,28 @@ double estimated_us(const Split& split, const Variant& variant, int multiprocess
   return std::max(many, few) + (parts > 1 ? kSumUs + parts * kSumUsOfPart : 0);
 }
 
-/// The ring of a variant that keeps the filters. It has no stages if they do not fit.
-TmaRing ring_of(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
+/// The sizes of a variant that keeps the filters. There are no stages if they do not fit.
+TmaKeptSizes kept_sizes(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
   constexpr int kSwizzledBytes = 1024, kMinStages = 3, kMaxStages = 8;
   const int reach = (problem.s - 1) * problem.dilation_w,
             copied = (variant.pixels + reach) * variant.row_bytes;
   const int64_t boxes = channel_steps(problem, variant, math);
   const int64_t row_bytes = problem.s * boxes * variant.filters * variant.row_bytes;
-  TmaRing ring{};
-  ring.filter_rows = problem.r;
-  ring.q = problem.q();
-  ring.columns = ring.q + reach;
-  ring.box_bytes = static_cast<int>(round_up(copied, kSwizzledBytes));
-  ring.tap_bytes = problem.dilation_w * variant.row_bytes;
-  const int64_t stage_bytes = boxes * ring.box_bytes;
-  const int64_t left = GpuLimits::kHopperSharedBytes - variant.shared_bytes - kBarrierPairBytes -
-                       problem.r * (row_bytes + kBarrierBytes);
-  if (left < kMinStages * (stage_bytes + kBarrierPairBytes)) return ring;
-  ring.filter_row_bytes = static_cast<int>(row_bytes);
-  ring.stages = static_cast<int>(std::min<int64_t>(left / (stage_bytes + kBarrierPairBytes), kMaxStages));
-  ring.stage_bytes = static_cast<int>(stage_bytes);
-  ring.copied_bytes = static_cast<int>(boxes * copied);
-  return ring;
+  TmaKeptSizes sizes{};
+  sizes.filter_rows = problem.r;
+  sizes.q = problem.q();
+  sizes.columns = sizes.q + reach;
+  sizes.box_bytes = static_cast<int>(round_up(copied, kSwizzledBytes));
+  sizes.tap_bytes = problem.dilation_w * variant.row_bytes;
+  const int64_t stage_bytes = boxes * sizes.box_bytes;
+  if (row_bytes + stage_bytes > GpuLimits::kHopperSharedBytes) return sizes;
+  sizes.filter_row_bytes = static_cast<int>(row_bytes);
+  sizes.stage_bytes = static_cast<int>(stage_bytes);
+  sizes.copied_bytes = static_cast<int>(boxes * copied);
+  const int64_t left = GpuLimits::kHopperSharedBytes - variant.shared_bytes - tma_kept_bytes(sizes);
+  const int64_t stages = std::min<int64_t>(left / (stage_bytes + kBarrierPairBytes), kMaxStages);
+  if (stages >= kMinStages) sizes.stages = static_cast<int>(stages);
+  return sizes;
 }
 
 /// Blocks for each tile of filters.
@@ -219,36 +214,54 @@ Choice choose_kept(const Conv2dProblem& problem, const Variant& variant, MathMod
   const bool moves_by_one = problem.s == 1 || problem.stride_w == 1;  // from a position to the next
   if (!kernel_of(variant, problem, math) || !moves_by_one || problem.pad_w > kMaxCorner) return choice;
   if (problem.k % lanes(math) != 0) return choice;  // it stores pieces
-  const TmaRing ring = ring_of(problem, variant, math);
-  const int64_t positions = int64_t{problem.n} * problem.p() * ring.columns;
-  const int64_t blocks = kept_blocks(problem, variant, ring.columns, multiprocessors);
-  if (ring.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
-  const auto tiles = static_cast<double>(ceil_div(position_tiles(problem, variant, ring.columns), blocks));
+  const TmaKeptSizes sizes = kept_sizes(problem, variant, math);
+  const int64_t positions = int64_t{problem.n} * problem.p() * sizes.columns;
+  const int64_t blocks = kept_blocks(problem, variant, sizes.columns, multiprocessors);
+  if (sizes.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
+  const auto tiles = static_cast<double>(ceil_div(position_tiles(problem, variant, sizes.columns), blocks));
   const double tile_us = step_count(problem, variant, math) * variant.step_us + variant.tile_us;
-  return {&variant, 1, ring, std::max(kKeptTilesUs + tiles * tile_us, kKeptTileUs + tile_us)};
+  choice.variant = &variant;
+  choice.time_us = std::max(kKeptStartUs + tiles * tile_us, kKeptFirstTileUs + tile_us);
+  choice.columns = sizes.columns;
+  choice.clusters = blocks * ceil_div(problem.k, variant.filters);
+  choice.shared_bytes = variant.shared_bytes + tma_kept_bytes(sizes);
+  choice.kept = sizes;
+  return choice;
 }
 
+/// A variant of the first form in the parts with the least estimated time. It splits only tiles that leave
+/// multiprocessors without a block. With so few tiles, small ones are better.
+Choice choose_parts(const Conv2dProblem& problem, const Variant& variant, MathMode math,
+                    int multiprocessors) {
+  const int steps = step_count(problem, variant, math), columns = problem.q();
+  const int64_t tiles = tile_count(problem, variant, columns);
+  const int max_parts = variant.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
+  Choice best;
+  for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors); parts *= 2) {
+    const double time_us = estimated_us({tiles, steps, parts}, variant, multiprocessors);
+    if (time_us >= best.time_us) continue;
+    const int64_t resident = int64_t{multiprocessors} * variant.blocks;
+    best = {&variant,
+            time_us,
+            parts,
+            columns,
+            parts > 1 ? tiles : std::min(tiles, resident),
+            variant.shared_bytes,
+            {}};
+  }
+  return best;
+}
+
+/// The variant with the least estimated time, of both forms.
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   const bool halves = has_halves(problem);
   const Variant* const begin = halves ? std::begin(kHalfVariants) : std::begin(kVariants);
   const Variant* const end = halves ? std::end(kHalfVariants) : std::end(kVariants);
   Choice best;
-  for (const Variant* one = begin; one != end; ++one) {
-    const Variant& candidate = *one;
-    if (candidate.keeps_filters) {
-      const Choice kept = choose_kept(problem, candidate, math, multiprocessors);
-      if (kept.time_us < best.time_us) best = kept;
-      continue;
-    }
-    const int steps = step_count(problem, candidate, math);
-    // Splits only tiles that leave multiprocessors without a block. With so few tiles, small ones are better.
-    const int64_t tiles = tile_count(problem, candidate, problem.q());
-    const int max_parts = candidate.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
-    for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors);
-         parts *= 2) {
-      const double time_us = estimated_us({tiles, steps, parts}, candidate, multiprocessors);
-      if (time_us < best.time_us) best = {&candidate, parts, {}, time_us};
-    }
+  for (const Variant* variant = begin; variant != end; ++variant) {
+    const auto choose_form = variant->keeps_filters ? choose_kept : choose_parts;
+    const Choice choice = choose_form(problem, *variant, math, multiprocessors);
+    if (choice.time_us < best.time_us) best = choice;
   }
   return best;
 }
@@ -269,11 +282,12 @@ double pack_us(const Conv2dProblem& problem, MathMode math) {
 
 class TensorCoreTma : public ConvKernel {
  public:
-  TensorCoreTma(const ConvPrepare& request, const Choice& choice, int multiprocessors)
+  TensorCoreTma(const ConvPrepare& request, const Choice& choice)
       : problem_(request.problem),
         math_(request.math),
         variant_(choice.variant),
-        shared_bytes_(choice.shared_bytes()),
+        shared_bytes_(static_cast<int>(choice.shared_bytes)),
+        clusters_(static_cast<int>(choice.clusters)),
         encode_(encode_im2col_map()) {
     const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
     shape_.channel_steps = channel_steps(problem_, *variant_, math_);
@@ -287,22 +301,15 @@ class TensorCoreTma : public ConvKernel {
     shape_.plane = problem_.p() * problem_.q();
     shape_.positions = problem_.n * shape_.plane;
     shape_.s = problem_.s;
-    shape_.ring = choice.ring;
-    const int columns = choice.columns(problem_);
-    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_, columns));
+    shape_.kept = choice.kept;
+    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_, choice.columns));
     shape_.parts = choice.parts;
     shape_.by_filter_tiles = FastDivide(filter_tiles);
-    shape_.by_plane = FastDivide(problem_.p() * columns);
-    shape_.by_q = FastDivide(columns);
+    shape_.by_plane = FastDivide(problem_.p() * choice.columns);
+    shape_.by_q = FastDivide(choice.columns);
     shape_.by_channel_steps = FastDivide(shape_.channel_steps);
     shape_.by_s = FastDivide(problem_.s);
     shape_.relu = request.rectifier.relu();
-    if (variant_->keeps_filters) {
-      clusters_ = static_cast<int>(filter_tiles * kept_blocks(problem_, *variant_, columns, multiprocessors));
-    } else {
-      clusters_ =
-          shape_.parts > 1 ? shape_.tiles : std::min(shape_.tiles, multiprocessors * variant_->blocks);
-    }
     allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(shared_bytes_));
     upload_filters(request, filter_tiles);
     if (reads_x(problem_, math_)) return;
@@ -330,8 +337,8 @@ class TensorCoreTma : public ConvKernel {
   std::vector<LaunchResources> launches() const override {
     std::vector<LaunchResources> rows;
     if (pack_) rows.push_back(pack_.resources());
-    rows.push_back(launch_resources(name(), reinterpret_cast<const void*>(kernel_), variant_->threads,
-                                    static_cast<size_t>(shared_bytes_)));
+    rows.push_back(launch_resources(variant_->kernel_name, reinterpret_cast<const void*>(kernel_),
+                                    variant_->threads, static_cast<size_t>(shared_bytes_)));
     return rows;
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
@@ -343,16 +350,13 @@ class TensorCoreTma : public ConvKernel {
     }
     if (x != mapped_) encode_map(x);
     ScopedStage stage(context.tracer, "multiply");
-    launch_clusters(name(), kernel_, clusters_, {shape_.parts, variant_->threads, shared_bytes_},
-                    context.stream, shape_, x_, reinterpret_cast<const unsigned char*>(filters_.get()),
+    launch_clusters(variant_->kernel_name, kernel_, clusters_,
+                    {shape_.parts, variant_->threads, shared_bytes_}, context.stream, shape_, x_,
+                    reinterpret_cast<const unsigned char*>(filters_.get()),
                     static_cast<const float*>(bias_.get()), args.y);
   }
 
  private:
-  const char* name() const {
-    return variant_->keeps_filters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel";
-  }
-
   /// Describes x for TMA.
   void encode_map(const void* x) {
     Im2colBox box;
@@ -361,7 +365,7 @@ class TensorCoreTma : public ConvKernel {
                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     box.element_bytes = kPieceBytes / lanes(math_);
     box.tensor_channels = static_cast<int>(round_up(problem_.c, lanes(math_)));
-    box.more_columns = shape_.ring.columns - shape_.ring.q;
+    box.more_columns = shape_.kept.columns - shape_.kept.q;
     box.positions = variant_->pixels + box.more_columns;
     box.channels = step_channels(*variant_, math_);
     if (variant_->row_bytes != 128) box.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
@@ -401,11 +405,10 @@ class TensorCoreTma : public ConvKernel {
   Conv2dProblem problem_;
   MathMode math_;
   const Variant* variant_;
-  int shared_bytes_;
+  int shared_bytes_, clusters_;
   decltype(&cuTensorMapEncodeIm2col) encode_;
   TmaShape shape_{};
   TmaFunction kernel_ = nullptr;
-  int clusters_ = 0;
   TmaPackShape pack_shape_{};
   KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
   std::shared_ptr<float> filters_, bias_;
@@ -467,7 +470,7 @@ std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, 
   if (workspace_bytes > request.workspace_limit) return nullptr;
   const Choice choice = choose(problem, request.math, multiprocessors);
   if (choice.time_us + pack_us(problem, request.math) > us_to_beat) return nullptr;
-  return std::make_unique<TensorCoreTma>(request, choice, multiprocessors);
+  return std::make_unique<TensorCoreTma>(request, choice);
 }
 
 }  // namespace lenslet

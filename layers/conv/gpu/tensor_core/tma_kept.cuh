@@ -1,11 +1,12 @@
 // The form of tma_kernel.cuh whose blocks keep their filters in shared memory.
 //
 // A block reads the filters of its tile once, and then nothing but inputs. An input that lies under several taps of a
-// row is copied once for all of them: wgmma swizzles by the address, so that a tap's operand may begin at any row.
+// row is copied once for all of them: wgmma swizzles by the address (PTX ISA, "Shared Memory Matrix Layout"), so that a
+// tap's operand may begin at any row.
 //
 // Two warpgroups take turns: while one stores its tile, the other multiplies. A turn begins when all inputs of the tile
-// before are there: a barrier of the ring distinguishes neighbouring rounds alone, and without turns a warpgroup could
-// wait for a stage that is two rounds behind.
+// before are there. A barrier's parity distinguishes two consecutive rounds of the ring, no more. Without turns a
+// warpgroup could fall two rounds behind and take a new stage for an old one.
 #pragma once
 
 #include <climits>
@@ -14,85 +15,167 @@
 
 namespace lenslet {
 
-/// The place in y of a position; beyond the end for one that is dropped.
+/// Index of a position's output in y; INT_MAX if the position is dropped.
 __device__ __forceinline__ int tma_output(const TmaShape& shape, int position) {
   int column;
-  const int row = shape.by_q.divide(position, column);
-  return column < shape.ring.q ? row * shape.ring.q + column : INT_MAX;
+  const int output_row = shape.by_q.divide(position, column);
+  return column < shape.kept.q ? output_row * shape.kept.q + column : INT_MAX;
 }
 
-/// Where a block has its filters, its ring and its barriers in shared memory.
+/// Where a block has its filters, its ring, its barriers, and what it stores, in shared memory.
 struct TmaKeptMemory {
   uint32_t filters, stages, barriers;
   uint32_t filter_barriers, turns;  // a barrier for each row of the filters; one for each warpgroup
+  unsigned char* staging;
+  float* tile_bias;
 };
+template <class Tile>
+__device__ __forceinline__ TmaKeptMemory tma_kept_memory(unsigned char* shared, const TmaKeptSizes& sizes) {
+  TmaKeptMemory memory;
+  memory.filters = shared_address(shared);
+  memory.staging = shared + sizes.filter_rows * sizes.filter_row_bytes + sizes.stages * sizes.stage_bytes;
+  memory.tile_bias = reinterpret_cast<float*>(memory.staging + Tile::kStagingBytes);
+  memory.stages = memory.filters + sizes.filter_rows * sizes.filter_row_bytes;
+  memory.barriers = shared_address(memory.tile_bias + Tile::kFilters);
+  memory.turns = memory.barriers + sizes.stages * kBarrierPairBytes;
+  memory.filter_barriers = memory.turns + kBarrierPairBytes;
+  return memory;
+}
+/// Bytes of that memory besides Tile::kSharedBytes.
+constexpr int64_t tma_kept_bytes(const TmaKeptSizes& sizes) {
+  return int64_t{sizes.filter_rows} * (sizes.filter_row_bytes + kBarrierBytes) +
+         int64_t{sizes.stages} * (sizes.stage_bytes + kBarrierPairBytes) + kBarrierPairBytes;
+}
 
-/// Starts all copies of a block: of its filters, and of the inputs of its tiles.
+/// Initialises the barriers; one thread calls it.
+__device__ __forceinline__ void tma_init_kept(const TmaKeptMemory& memory, const TmaKeptSizes& sizes) {
+#pragma unroll 1
+  for (int i = 0; i < sizes.stages; ++i) {
+    barrier_init(memory.barriers + i * kBarrierPairBytes, 1);
+    barrier_init(memory.barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps);
+  }
+  barrier_init(memory.turns, kWarpgroupWarps);
+  barrier_init(memory.turns + kBarrierBytes, kWarpgroupWarps);
+#pragma unroll 1
+  for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row)
+    barrier_init(memory.filter_barriers + filter_row * kBarrierBytes, 1);
+  fence_barrier_init();
+  fence_async_proxy();
+}
+
+/// Starts all copies of a block: of its filters, and of the inputs of its tiles. Row 0 of the filters comes first, as
+/// no launch before writes filters. The other rows come between the inputs, so that the first products start early.
 template <class Tile>
 __device__ __forceinline__ void tma_load_kept(const TmaShape& shape, const CUtensorMap& x,
                                               const unsigned char* __restrict__ filters,
                                               const TmaKeptMemory& memory) {
-  const TmaRing& form = shape.ring;
+  const TmaKeptSizes& sizes = shape.kept;
   const int first_tile = static_cast<int>(blockIdx.x);
   const unsigned char* source =
-      filters + static_cast<int64_t>(tma_tile_start<Tile>(shape, first_tile).filter_tile) * form.filter_rows *
-                    form.filter_row_bytes;
-  const auto load_filters = [&](int row) {
-    const uint32_t barrier = memory.filter_barriers + row * kBarrierBytes;
-    barrier_arrive_expect(barrier, form.filter_row_bytes);
-    bulk_copy(memory.filters + row * form.filter_row_bytes, source, form.filter_row_bytes, barrier);
-    source += form.filter_row_bytes;
+      filters + static_cast<int64_t>(tma_tile_start<Tile>(shape, first_tile).filter_tile) *
+                    sizes.filter_rows * sizes.filter_row_bytes;
+  const auto load_filters = [&](int filter_row) {  // for 0, 1, 2, ... in this order: `source` moves on
+    const uint32_t barrier = memory.filter_barriers + filter_row * kBarrierBytes;
+    barrier_arrive_expect(barrier, sizes.filter_row_bytes);
+    bulk_copy(memory.filters + filter_row * sizes.filter_row_bytes, source, sizes.filter_row_bytes, barrier);
+    source += sizes.filter_row_bytes;
   };
-  load_filters(0);  // no launch before writes them
+  load_filters(0);
   wait_for_launch_before();
   RingPosition ring;
   for (int tile = first_tile; tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
-    int rest, q;
-    Im2colStart start{};
-    start.n = shape.by_plane.divide(tma_tile_start<Tile>(shape, tile).position, rest);
-    start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
-    start.w = q * shape.stride_w - shape.pad_w;
-    for (int row = 0; row < form.filter_rows; ++row) {
-      if (row > 0 && tile == first_tile) load_filters(row);
+    Im2colStart start = tma_window_start(shape, tma_tile_start<Tile>(shape, tile).position);
+    for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row) {
+      if (filter_row > 0 && tile == first_tile) load_filters(filter_row);
       const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
-      uint32_t inputs = memory.stages + ring.index * form.stage_bytes;
+      uint32_t inputs = memory.stages + ring.index * sizes.stage_bytes;
       barrier_wait(free, ring.parity ^ 1);
-      barrier_arrive_expect(full, form.copied_bytes);
-      start.h_offset = row * shape.dilation_h;
+      barrier_arrive_expect(full, sizes.copied_bytes);
+      start.h_offset = filter_row * shape.dilation_h;
       for (int c = 0; c < shape.channel_steps; ++c) {
         start.c = c * Tile::kChannels;
         im2col_copy(inputs, x, start, full);
-        inputs += form.box_bytes;
+        inputs += sizes.box_bytes;
       }
-      ring.advance(form.stages);
+      ring.advance(sizes.stages);
     }
   }
 }
 
-/// Adds the bias, applies ReLU and stores the sums of a warp's 16 rows, which begin at `position`. 128 bytes of each
-/// row at a time go through `staging`, so that a warp writes whole lines of memory. `bias` is in shared memory.
+/// Multiplies a tile: `sums` of this warpgroup. Signals `next_turn` when all inputs of the tile are there, and the
+/// barriers of its steps when their inputs are read.
 template <class Tile, int kSums>
-__device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const float* bias,
+__device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const TmaKeptMemory& memory,
+                                                  uint32_t next_turn, bool signals, RingPosition& ring,
+                                                  float (&sums)[kSums]) {
+  using namespace hopper;
+  const TmaKeptSizes& sizes = shape.kept;
+  uint32_t read = 0;  // the barrier of the step whose last products are in flight; 0: none
+  bool add = false;
+  uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
+  int filter_row = 0;
+#pragma unroll 1
+  do {
+    const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes;
+    barrier_wait(memory.filter_barriers + filter_row * kBarrierBytes, 0);
+    barrier_wait(full, ring.parity);
+    if (signals && filter_row == sizes.filter_rows - 1) barrier_arrive(next_turn);
+    const uint64_t inputs =
+        swizzled_operand_descriptor<Tile::kRowBytes>(memory.stages + ring.index * sizes.stage_bytes);
+    int tap_offset = 0;
+#pragma unroll 1
+    for (int tap = shape.s; tap > 0; --tap, tap_offset += sizes.tap_bytes) {
+      int offset = tap_offset;
+#pragma unroll 1
+      for (int c = shape.channel_steps; c > 0; --c, offset += sizes.box_bytes) {
+        const uint64_t a = inputs + (offset >> 4);
+        wgmma_hold(sums);
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < Tile::kRowBytes / 32; ++i)
+          wgmma<Tile::kMath, Tile::kBf16>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
+        add = true;
+        wgmma_commit();
+        wgmma_hold(sums);
+        wgmma_wait<1>();  // the products before these have read their inputs
+        if (signals && read) barrier_arrive(read);
+        read = 0;
+        b += Tile::kFilterBytes >> 4;
+      }
+    }
+    read = full + kBarrierBytes;
+    ring.advance(sizes.stages);
+  } while (++filter_row < sizes.filter_rows);
+  wgmma_wait<0>();
+  wgmma_hold(sums);
+  if (signals) barrier_arrive(read);
+}
+
+/// Adds the bias, applies ReLU and stores the sums of a warp's 16 rows, which begin at `position`. 128 bytes of each
+/// row at a time go through `staging`, so that a warp writes whole lines of memory: stores from the lanes that have the
+/// sums, as tma_store_all_halves() does, took longer than a turn in a trial. `tile_bias` is in shared memory.
+template <class Tile, int kSums>
+__device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const float* tile_bias,
                                                unsigned char* staging, float* __restrict__ y, int position,
                                                int first_filter, const float (&sums)[kSums]) {
   constexpr int kElementBytes = Tile::kHalf ? 2 : 4, kColumns = kStagedBytes / kElementBytes;
   constexpr int kPitch = Tile::kStagingPitch, kPieces = kStagedBytes / 16, kRowsAtOnce = 32 / kPieces;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int output = tma_output(shape, position + lane % kWarpRows);
-  unsigned char* const own = staging + lane / 4 * kPitch + lane % 4 * 2 * kElementBytes;
+  unsigned char* const own_place = staging + lane / 4 * kPitch + lane % 4 * 2 * kElementBytes;
   const unsigned char* const piece = staging + lane / kPieces * kPitch + lane % kPieces * 16;
 #pragma unroll
   for (int pass = 0; pass < Tile::kFilters / kColumns; ++pass) {
     float2 offsets[kColumns / 8];
 #pragma unroll
     for (int j = 0; j < kColumns / 8; ++j)
-      offsets[j] = *reinterpret_cast<const float2*>(bias + pass * kColumns + j * 8 + lane % 4 * 2);
+      offsets[j] = *reinterpret_cast<const float2*>(tile_bias + pass * kColumns + j * 8 + lane % 4 * 2);
 #pragma unroll
     for (int j = 0; j < kColumns / 8; ++j) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float* const two = sums + (pass * kColumns / 8 + j) * 4 + half * 2;
-        unsigned char* const target = own + half * 8 * kPitch + j * 8 * kElementBytes;
+      for (int eight = 0; eight < 2; ++eight) {  // rows
+        const float* const two = sums + (pass * kColumns / 8 + j) * 4 + eight * 2;
+        unsigned char* const target = own_place + eight * 8 * kPitch + j * 8 * kElementBytes;
         if constexpr (Tile::kHalf) {
           *reinterpret_cast<uint32_t*>(target) = tma_pair<Tile>(shape, offsets[j], two[0], two[1]);
         } else {
@@ -109,22 +192,22 @@ __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const floa
       pieces[i] = *reinterpret_cast<const uint4*>(piece + i * kRowsAtOnce * kPitch);
 #pragma unroll
     for (int i = 0; i < kWarpRows / kRowsAtOnce; ++i) {
-      const int row = __shfl_sync(kAllLanes, output, i * kRowsAtOnce + lane / kPieces);
+      const int place = __shfl_sync(kAllLanes, output, i * kRowsAtOnce + lane / kPieces);
       unsigned char* const target = reinterpret_cast<unsigned char*>(y) +
-                                    (static_cast<int64_t>(row) * shape.k + filter) * kElementBytes;
-      if (row < shape.positions && filter < shape.k) *reinterpret_cast<uint4*>(target) = pieces[i];
+                                    (static_cast<int64_t>(place) * shape.k + filter) * kElementBytes;
+      if (place < shape.positions && filter < shape.k) *reinterpret_cast<uint4*>(target) = pieces[i];
     }
     __syncwarp();
   }
 }
 
-// computes    as conv_tensor_core_tma_kernel, y [N, P, Q, K], with the same bits
+// computes    as conv_tensor_core_tma_kernel with one part, y [N, P, Q, K]; a sum's products in the same order
 // work split  persistent blocks, each with one tile of filters; a tile = 64 positions x kFilters filters; two
 //             warpgroups multiply and store a tile each, one thread copies
 // memory      shared: all filters of a tile, then a ring of steps of inputs, both in swizzled rows of kRowBytes
-// requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1, K in whole pieces, filters and three steps that
-//             fit shared memory, a grid of a multiple of the filter tiles (choose_kept() of hopper_tma.cu)
-// measured    not measured: no result file has it yet
+// requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1; K a multiple of 4 (of 16 bits: 8); filters and
+//             three stages fit shared memory; the grid is a multiple of the filter tiles (choose_kept())
+// measured    not yet: no result file has it
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kernel(
     const TmaShape shape,
@@ -132,37 +215,17 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
     const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
     float* __restrict__ y) {                    // [N, P, Q, K]; with kHalf of 16 bits
-  using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
-  const TmaRing& form = shape.ring;
-  TmaKeptMemory memory;
-  memory.filters = shared_address(shared);
-  unsigned char* const staging =
-      shared + form.filter_rows * form.filter_row_bytes + form.stages * form.stage_bytes;
-  float* const own_bias = reinterpret_cast<float*>(staging + Tile::kStagingBytes);
-  memory.stages = memory.filters + form.filter_rows * form.filter_row_bytes;
-  memory.barriers = shared_address(own_bias + Tile::kFilters);
-  memory.turns = memory.barriers + form.stages * kBarrierPairBytes;
-  memory.filter_barriers = memory.turns + kBarrierPairBytes;
+  const TmaKeptSizes& sizes = shape.kept;
+  const TmaKeptMemory memory = tma_kept_memory<Tile>(shared, sizes);
   const int first_filter =
       tma_tile_start<Tile>(shape, static_cast<int>(blockIdx.x)).filter_tile * Tile::kFilters;
   for (int i = static_cast<int>(threadIdx.x); i < Tile::kFilters; i += Tile::kThreads)
-    own_bias[i] = bias[first_filter + i];
+    memory.tile_bias[i] = bias[first_filter + i];
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   if (threadIdx.x == 0) {
     prefetch_tensor_map(x);
-#pragma unroll 1
-    for (int i = 0; i < form.stages; ++i) {
-      barrier_init(memory.barriers + i * kBarrierPairBytes, 1);
-      barrier_init(memory.barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps);
-    }
-    barrier_init(memory.turns, kWarpgroupWarps);
-    barrier_init(memory.turns + kBarrierBytes, kWarpgroupWarps);
-#pragma unroll 1
-    for (int row = 0; row < form.filter_rows; ++row)
-      barrier_init(memory.filter_barriers + row * kBarrierBytes, 1);
-    fence_barrier_init();
-    fence_async_proxy();
+    tma_init_kept(memory, sizes);
   }
   __syncthreads();
   let_next_launch_begin();
@@ -176,58 +239,20 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
   const uint32_t turn = memory.turns + group * kBarrierBytes,
                  next_turn = memory.turns + (1 - group) * kBarrierBytes;
   RingPosition ring;
-  bool own = group == 0;
+  bool has_turn = group == 0;
   uint32_t turn_parity = group == 0 ? 1 : 0;  // the first turn is that of group 0
 #pragma unroll 1
-  for (int tile = first_tile; tile < shape.tiles; tile += stride, own = !own) {
-    if (!own) {
-      for (int row = 0; row < form.filter_rows; ++row) ring.advance(form.stages);
+  for (int tile = first_tile; tile < shape.tiles; tile += stride, has_turn = !has_turn) {
+    if (!has_turn) {
+      for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row) ring.advance(sizes.stages);
       continue;
     }
-    float sums[Tile::kFilters / 2];
-    uint32_t read = 0;  // the barrier of the step whose last products are in flight; 0: none
-    bool add = false;
-    uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
-    int row = 0;
     barrier_wait(turn, turn_parity);
     turn_parity ^= 1;
-#pragma unroll 1
-    do {
-      const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes;
-      barrier_wait(memory.filter_barriers + row * kBarrierBytes, 0);
-      barrier_wait(full, ring.parity);
-      if (signals && row == form.filter_rows - 1) barrier_arrive(next_turn);
-      const uint64_t inputs =
-          swizzled_operand_descriptor<Tile::kRowBytes>(memory.stages + ring.index * form.stage_bytes);
-      int tap_offset = 0;
-#pragma unroll 1
-      for (int tap = shape.s; tap > 0; --tap, tap_offset += form.tap_bytes) {
-        int offset = tap_offset;
-#pragma unroll 1
-        for (int c = shape.channel_steps; c > 0; --c, offset += form.box_bytes) {
-          const uint64_t a = inputs + (offset >> 4);
-          wgmma_hold(sums);
-          wgmma_fence();
-#pragma unroll
-          for (int i = 0; i < Tile::kRowBytes / 32; ++i)
-            wgmma<Tile::kMath, Tile::kBf16>(sums, a + 2 * i, b + 2 * i, i > 0 || add);
-          add = true;
-          wgmma_commit();
-          wgmma_hold(sums);
-          wgmma_wait<1>();  // the products before these have read their inputs
-          if (signals && read) barrier_arrive(read);
-          read = 0;
-          b += Tile::kFilterBytes >> 4;
-        }
-      }
-      read = full + kBarrierBytes;
-      ring.advance(form.stages);
-    } while (++row < form.filter_rows);
-    wgmma_wait<0>();
-    wgmma_hold(sums);
-    if (signals) barrier_arrive(read);
+    float sums[Tile::kFilters / 2];
+    tma_multiply_kept<Tile>(shape, memory, next_turn, signals, ring, sums);
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    tma_store_rows<Tile>(shape, own_bias, staging + warp * kWarpRows * Tile::kStagingPitch, y,
+    tma_store_rows<Tile>(shape, memory.tile_bias, memory.staging + warp * kWarpRows * Tile::kStagingPitch, y,
                          tma_tile_start<Tile>(shape, tile).position + warp % kWarpgroupWarps * kWarpRows,
                          first_filter, sums);
   }

@@ -31,6 +31,16 @@ __device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, in
   return start;
 }
 
+/// Where the copies for a tile begin, for the first tap and channel.
+__device__ __forceinline__ Im2colStart tma_window_start(const TmaShape& shape, int position) {
+  int rest, q;
+  Im2colStart start{};
+  start.n = shape.by_plane.divide(position, rest);
+  start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
+  start.w = q * shape.stride_w - shape.pad_w;
+  return start;
+}
+
 /// Steps [first, end) of a tile's sum that this block computes.
 struct TmaSteps {
   int first, end;
@@ -42,11 +52,8 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
                                          const unsigned char* __restrict__ filters, uint32_t stages,
                                          uint32_t barriers, const TmaTileStart& tile, const TmaSteps& steps,
                                          RingPosition& ring) {
-  int rest, q, c, column;
-  Im2colStart start{};
-  start.n = shape.by_plane.divide(tile.position, rest);
-  start.h = shape.by_q.divide(rest, q) * shape.stride_h - shape.pad_h;
-  start.w = q * shape.stride_w - shape.pad_w;
+  int c, column;
+  Im2colStart start = tma_window_start(shape, tile.position);
   const int tap = shape.by_channel_steps.divide(steps.first, c);
   int row = shape.by_s.divide(tap, column);
   const unsigned char* source =
@@ -206,8 +213,8 @@ __device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, cons
 //             the sums of a part
 // requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels (of 16 bits: a multiple of 8), 32 filters,
 //             strides up to 8, offsets that TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
-// measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 133.7 us = 280 TFLOP/s
-//             (docs/results/2026-11-29-h200/deep3x3-tf32.json)
+// measured    H200, hot, tf32, NHWC: 64 images, 256 channels, 28 x 28, 256 filters 3x3, stride 2: 53.9 us = 274 TFLOP/s
+//             (docs/results/2026-11-29-h200/resnet50-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
     const TmaShape shape,

@@ -10,15 +10,16 @@
 
 namespace lenslet {
 
-/// How a block that keeps its filters streams inputs. A step is a row of the filters with all channels. Each copy takes
-/// the inputs of all taps of the row, a box for each run of channels: those of kPixels positions, and those to the
-/// right of the last. So positions count the columns of the padded input; the sums under its last S - 1 are dropped.
-struct TmaRing {
+/// How a block that keeps its filters streams inputs. A step is a row of the filters with all channels. It copies the
+/// inputs of all taps of the row, one box for each run of channels: those of kPixels positions, and of the (S - 1) *
+/// dilation columns to the right of the last one. So positions count the columns of the padded input; the last (S - 1) *
+/// dilation sums of a row are dropped.
+struct TmaKeptSizes {
   int filter_rows, filter_row_bytes;  // R; of a tile's filters for a row
   int q, columns;                     // Q, and with the dropped columns
   int box_bytes, copied_bytes;        // from box to box; of all boxes of a step, as copies count them
   int tap_bytes;                      // from the inputs of a tap to those of the next
-  int stages, stage_bytes;
+  int stages, stage_bytes;            // of the ring of inputs
 };
 
 struct TmaShape {
@@ -30,7 +31,7 @@ struct TmaShape {
   int parts;             // blocks of a cluster, each with a part of the steps of the cluster's tile
   FastDivide by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
   bool relu;
-  TmaRing ring;  // of a form that keeps the filters
+  TmaKeptSizes kept;  // of the form that keeps the filters
 };
 
 /// kGroups warpgroups of 64 positions each x kFilters filters, in steps of kRowBytes of channels, kStages of them in
@@ -70,7 +71,7 @@ struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident> {
 constexpr int kStagedBytes = 128;  // of a row that is stored at a time
 constexpr int kWarpRows = 16;      // of a product of a warpgroup
 
-/// A tile of a form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of 64
+/// A tile of the form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of 64
 /// positions each, in turns, NHWC. kOfHalf: tensors of 16 bits.
 template <MathMode kMode, bool kOfHalf, bool kOfBf16, int kRow, int kN>
 struct TmaKeptTile {
@@ -81,8 +82,7 @@ struct TmaKeptTile {
   // Rows of a pass in shared memory: pitches without bank conflicts.
   static constexpr int kStagingPitch = kStagedBytes + (kHalf ? 16 : 32);
   static constexpr int kStagingBytes = kGroups * kWarpgroupRows * kStagingPitch;
-  static constexpr int kSharedBytes =
-      kStagingBytes + kFilters * 4;  // and what ring_of() of hopper_tma.cu adds
+  static constexpr int kSharedBytes = kStagingBytes + kFilters * 4;  // and tma_kept_bytes()
   static constexpr int kChannels = kRow / (kMath == MathMode::kTf32 ? 4 : 2);
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
 };
