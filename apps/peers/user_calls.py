@@ -202,8 +202,8 @@ def bench_rows(program, data, device):
             continue
         host, alone = (statistics.median(of_places[place]) for place in ("host", "device"))
         row.update(status="PASSED", reason=None, time_ns={"median": host, "samples": len(of_places["host"])})
-        row.update(images_per_s=batch / host * 1e9, resident_images_per_s=batch / alone * 1e9)
-        rows.append({**row, "share_of_resident": alone / host})
+        row.update(images_per_s=batch / host * 1e9, device_images_per_s=batch / alone * 1e9)
+        rows.append({**row, "share_of_device": alone / host})
     return rows
 
 
@@ -269,7 +269,7 @@ def print_gpu_row(row):
     more += f" {row['share_of_bus']:.1%} of the bus" if "share_of_bus" in row else ""
     more += f" {row['ratio_to_pytorch']:.1f} times PyTorch" if "ratio_to_pytorch" in row else ""
     more += f" {row['ratio_to_one']:.3f} times one GPU" if "ratio_to_one" in row else ""
-    more += f" {row['share_of_resident']:.1%} of a pass alone" if "share_of_resident" in row else ""
+    more += f" {row['share_of_device']:.1%} of a pass alone" if "share_of_device" in row else ""
     more += f" alone {row['alone_ns']['median'] / 1e3:,.1f} us" if "alone_ns" in row else ""
     more += f" {row['share_of_bench']:.1%} of lenslet bench" if "share_of_bench" in row else ""
     print(

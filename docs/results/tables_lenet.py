@@ -156,8 +156,8 @@ def calls_of_model(folder):
             [
                 f"{row['count']:,}",
                 f"{row['images_per_s']:,.0f}",
-                f"{row['resident_images_per_s']:,.0f}",
-                f"{row['share_of_resident']:.1%}",
+                f"{row.get('device_images_per_s', row.get('resident_images_per_s')):,.0f}",
+                f"{row.get('share_of_device', row.get('share_of_resident')):.1%}",
             ]
             for row in rows
         ),

@@ -520,7 +520,7 @@ open(options["--json"], "w").write(json.dumps({"results": rows}))
         self.assertIn("no PASSED row of both places, but SUSPECT: too fast", late["reason"])
         rows.remove(late)
         self.assertEqual({row["status"] for row in rows}, {"PASSED"})
-        self.assertEqual({row["share_of_resident"] for row in rows}, {0.25})
+        self.assertEqual({row["share_of_device"] for row in rows}, {0.25})
 
     def test_auto_is_the_device_that_ran_in_every_part(self):
         script = """import json, sys

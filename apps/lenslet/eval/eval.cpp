@@ -35,14 +35,14 @@ constexpr int64_t kGpuBatch = 10000;
 // else for kShortMs.
 constexpr double kLongMs = 300, kShortMs = 100;
 constexpr size_t kEnoughPasses = 5;
-constexpr int kResidentGroups = 20;  // samples of a pass with the input on the device. Chosen by hand
+constexpr int kDeviceGroups = 20;  // samples of a pass with the input on the device. Chosen by hand
 constexpr size_t kSheetLimit = 1000;
 constexpr int64_t kDefaultStreams = 3;  // one is copied, one computed, one waits
 
 // Nanoseconds of a pass with the input on the device, for `min_time_ms`. A sample is the mean of a group of passes that
-// are enqueued without waiting, as many as take a kResidentGroups-th of that time: the start and the end of a group are
+// are enqueued without waiting, as many as take a kDeviceGroups-th of that time: the start and the end of a group are
 // a small part of it.
-TimeStats time_resident(Executable& executable, double min_time_ms) {
+TimeStats time_device_passes(Executable& executable, double min_time_ms) {
   DeviceGuard guard(executable.device());
   const auto group_ns = [&](int64_t passes) {
     const double start = host_now_ns();
@@ -51,7 +51,7 @@ TimeStats time_resident(Executable& executable, double min_time_ms) {
     return host_now_ns() - start;
   };
   group_ns(1);  // warms up
-  const double wanted_ns = min_time_ms * 1e6 / kResidentGroups;
+  const double wanted_ns = min_time_ms * 1e6 / kDeviceGroups;
   int64_t passes = 1;
   for (double ns; (ns = group_ns(passes)) < wanted_ns && !interrupted();) {
     // A short group is mostly start and end, so the next grows only a little.
@@ -92,9 +92,9 @@ void run_passes(Model& model, const ImageDataset& data, int64_t count, bool show
   const std::vector<DeviceShare> shares = model.shares();
   report_faults(shares);
   if (interrupted() || (!shares.empty() && !shares.front().fault.empty())) return;
-  outcome.speed.resident = time_resident(model.executable(), min_ms);
-  outcome.speed.resident_per_s =
-      static_cast<double>(model.executable().batch()) / outcome.speed.resident.median * 1e9;
+  outcome.speed.device_pass = time_device_passes(model.executable(), min_ms);
+  outcome.speed.device_images_per_s =
+      static_cast<double>(model.executable().batch()) / outcome.speed.device_pass.median * 1e9;
 }
 
 // The first images of `data` by another pass, to compare with a run of all of them; none after a signal.

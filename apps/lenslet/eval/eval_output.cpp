@@ -46,9 +46,9 @@ struct EvalFile {
     v("confusion", evaluation.confusion)("misses", evaluation.misses);
     v.group("throughput", [&](auto& speed) {
       speed({"images_per_s", "images_per_s"}, outcome.speed.images_per_s);
-      speed({"device_resident_images_per_s", "resident_images_per_s"}, outcome.speed.resident_per_s);
-      speed.time({"device_resident_pass_ns", "resident_pass_ns"},
-                 {"device_resident_samples", "resident_pass_samples"}, outcome.speed.resident);
+      speed({"device_images_per_s", "device_images_per_s"}, outcome.speed.device_images_per_s);
+      speed.time({"device_pass_ns", "device_pass_ns"}, {"device_samples", "device_samples"},
+                 outcome.speed.device_pass);
       speed.time({"pass_ns", "pass_ns"}, {"passes", "pass_samples"}, outcome.speed.pass);
       speed({"build_ns", "build_ns"}, executable.build_ns());
       speed({"first_call_ns", "first_call_ns"}, outcome.speed.first_call_ns);
@@ -106,10 +106,11 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
       concat("throughput: ", format_rate(outcome.speed.images_per_s), " images/s from bytes to logits (",
              format_time(outcome.speed.pass.median), " a pass, p10 ", format_time(outcome.speed.pass.p10),
              ", p90 ", format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
-             format_rate(outcome.speed.resident_per_s), " images/s with the input on ",
+             format_rate(outcome.speed.device_images_per_s), " images/s with the input on ",
              outcome.ranks.empty() ? session.device().to_string() : "the devices", " (",
-             format_time(outcome.speed.resident.median), " a pass, p10 ",
-             format_time(outcome.speed.resident.p10), ", p90 ", format_time(outcome.speed.resident.p90), ")"),
+             format_time(outcome.speed.device_pass.median), " a pass, p10 ",
+             format_time(outcome.speed.device_pass.p10), ", p90 ", format_time(outcome.speed.device_pass.p90),
+             ")"),
       kLabel);
   console.line(
       concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",

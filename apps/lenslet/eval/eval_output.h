@@ -18,8 +18,8 @@ namespace lenslet {
 struct Throughput {
   TimeStats pass;             // ns for all images
   double images_per_s = NAN;  // at the median pass
-  TimeStats resident;         // ns of a pass with the input on the device
-  double resident_per_s = NAN;
+  TimeStats device_pass;      // ns of a pass with the input on the device
+  double device_images_per_s = NAN;
   bool bitwise = true;  // every pass gave identical logits
   double first_call_ns = 0;
 };

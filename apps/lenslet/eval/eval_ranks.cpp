@@ -12,8 +12,8 @@ namespace {
 /// How fast a rank computes its share.
 struct RankSpeed {
   RankPart part;
-  TimeStats pass, resident;
-  double first_call_ns = 0, resident_per_s = 0;
+  TimeStats pass, device_pass;
+  double first_call_ns = 0, device_images_per_s = 0;
   bool bitwise = true;
 };
 
@@ -31,22 +31,22 @@ RankSpeed speed_of(const Session& session, RankRange range, const Throughput& sp
   mine.part.images_per_s = speed.images_per_s;
   mine.pass = speed.pass;
   mine.first_call_ns = speed.first_call_ns;
-  mine.resident = speed.resident;
-  mine.resident_per_s = speed.resident_per_s;
+  mine.device_pass = speed.device_pass;
+  mine.device_images_per_s = speed.device_images_per_s;
   mine.bitwise = speed.bitwise;
   return mine;
 }
 
 void join_speeds(const std::vector<RankSpeed>& ranks, int64_t count, EvalOutcome& outcome) {
   Throughput& speed = outcome.speed;
-  speed.resident_per_s = 0;
+  speed.device_images_per_s = 0;
   for (const RankSpeed& rank : ranks) {
     outcome.ranks.push_back(rank.part);
     if (rank.part.count == 0) continue;
     if (rank.pass.median > speed.pass.median) speed.pass = rank.pass;
-    if (rank.resident.median > speed.resident.median) speed.resident = rank.resident;
+    if (rank.device_pass.median > speed.device_pass.median) speed.device_pass = rank.device_pass;
     speed.first_call_ns = std::max(speed.first_call_ns, rank.first_call_ns);
-    speed.resident_per_s += rank.resident_per_s;
+    speed.device_images_per_s += rank.device_images_per_s;
     speed.bitwise = speed.bitwise && rank.bitwise;
   }
   speed.images_per_s = static_cast<double>(count) / speed.pass.median * 1e9;
