@@ -32,8 +32,8 @@ ReadResults read_results(const std::string& path);
 /// Like read_results(), for a text; messages name `origin`.
 ReadResults parse_results(const std::string& text, const std::string& origin);
 
-/// Identifies what a row measures: study, labels, name, problem, backend, math, layout and cache as one text. Two rows
-/// with the same key measured the same thing. The label `change`, a description of a rung, is left out.
+/// Identifies what a row measures: study, labels, name, problem, backend, dt, math, layout and cache as one text. Two
+/// rows with the same key measured the same thing. The label `change`, a description of a rung, is left out.
 std::string row_key(const ResultRow& row);
 
 }  // namespace lenslet
