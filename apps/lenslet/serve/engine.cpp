@@ -51,6 +51,19 @@ std::string text_of(const Answer& answer) {
   return json.dump();
 }
 
+// Pixels go to the passes that read bytes, if there are any, and else as normalised values to the others.
+template <class Runner>
+void run_samples(Runner& values, std::optional<Runner>& pixels, const Samples& samples, int64_t count,
+                 const Signature& signature, float* outputs) {
+  if (!samples.are_pixels()) {
+    values.run(samples.values.data(), count, outputs);
+  } else if (pixels) {
+    pixels->run(samples.pixels.data(), count, outputs);
+  } else {
+    values.run(values_of(samples.pixels, signature).data(), count, outputs);
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const ServeOptions& options, const Console& console)
@@ -85,13 +98,7 @@ Model Engine::single_model(Passes& as) const {
 }
 
 void Engine::SinglePass::run(const Samples& sample, const Signature& signature, float* outputs) {
-  if (!sample.are_pixels()) {
-    values.run(sample.values.data(), 1, outputs);
-  } else if (pixels) {
-    pixels->run(sample.pixels.data(), 1, outputs);
-  } else {
-    values.run(values_of(sample.pixels, signature).data(), 1, outputs);
-  }
+  run_samples(values, pixels, sample, 1, signature, outputs);
 }
 
 void Engine::prepare_single_passes() {
@@ -117,13 +124,7 @@ void Engine::prepare_single_passes() {
 
 std::vector<float> Engine::infer(const Samples& samples, int64_t count) {
   std::vector<float> outputs(static_cast<size_t>(count * signature_.output_shape.num_elements()));
-  if (!samples.are_pixels()) {
-    values_->run(samples.values.data(), count, outputs.data());
-  } else if (pixels_) {
-    pixels_->run(samples.pixels.data(), count, outputs.data());
-  } else {
-    values_->run(values_of(samples.pixels, signature_).data(), count, outputs.data());
-  }
+  run_samples(*values_, pixels_, samples, count, signature_, outputs.data());
   return outputs;
 }
 
