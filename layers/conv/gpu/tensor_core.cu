@@ -192,7 +192,7 @@ Support gpu_supports(int capability) {
                           "choose math fp32");
 }
 
-Support gpu_takes_halves(int capability) {
+Support gpu_takes_16_bits(int capability) {
   if (capability == GpuLimits::kWgmma) return Support::yes();
   return Support::no(
       concat("tensor_core takes fp16 and bf16 tensors on Hopper, compute capability 9.0, found ",
@@ -229,8 +229,8 @@ class TensorCoreBackend : public SummingBackend {
   Support do_supports(const Conv2dProblem& problem, MathMode math) const override {
     if (problem.type != ElementType::kFp32) {
       if (const Support limits = own_kernel_limits("tensor_core", problem); !limits) return limits;
-      if (const Support taken = tma_takes_halves(problem); !taken) return taken;
-      return current_gpu_supports(gpu_takes_halves);
+      if (const Support taken = tma_takes_16_bits(problem); !taken) return taken;
+      return current_gpu_supports(gpu_takes_16_bits);
     }
     if (math == MathMode::kFp32) {
       return Support::no(
@@ -248,7 +248,7 @@ class TensorCoreBackend : public SummingBackend {
     if (const Support support = gpu_supports(gpu.compute_capability); !support)
       throw UnavailableError(support.reason());
     if (request.problem.type != ElementType::kFp32) {
-      if (const Support support = gpu_takes_halves(gpu.compute_capability); !support)
+      if (const Support support = gpu_takes_16_bits(gpu.compute_capability); !support)
         throw UnavailableError(support.reason());
       return prepare_tensor_core_tma(request, gpu.multiprocessors, INFINITY);
     }

@@ -23,7 +23,7 @@ double wgmma_us(const Conv2dProblem& problem, MathMode math, int multiprocessors
 std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,
                                                     double us_to_beat);
 /// Whether that kernel takes this problem's fp16 or bf16 tensors: yes, or no with the reason.
-Support tma_takes_halves(const Conv2dProblem& problem);
+Support tma_takes_16_bits(const Conv2dProblem& problem);
 /// The scratch memory of that kernel: for the inputs in another layout or element type; 0 if it reads them as they are
 /// or does not support the problem.
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math);
@@ -41,7 +41,7 @@ inline std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare&, i
 /// Builds without code for Hopper: 0.
 inline size_t tma_workspace_bytes(const Conv2dProblem&, MathMode) { return 0; }
 /// Builds without code for Hopper: no.
-inline Support tma_takes_halves(const Conv2dProblem& problem) {
+inline Support tma_takes_16_bits(const Conv2dProblem& problem) {
   return Support::no(concat("tensor_core takes ", problem.type.name(),
                             " tensors in builds that have code for Hopper, not in this one: use cudnn"));
 }

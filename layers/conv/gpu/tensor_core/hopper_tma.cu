@@ -27,7 +27,7 @@ constexpr int kPieceBytes = 16;  // of a row in shared memory
 
 int lanes(MathMode math) { return math == kTf32 ? 4 : 8; }  // elements in a piece
 
-bool has_halves(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
+bool has_16_bits(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
 
 constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128,
               kMaxCorner = 127;  // of TMA; see tma_describes()
@@ -73,9 +73,9 @@ constexpr Variant variant(double step_us, double tile_us, double step_latency_us
 }
 
 template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks>
-constexpr Variant half_variant(double step_us, double tile_us, double step_latency_us) {
-  using Fp16 = TmaHalfTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
-  using Bf16 = TmaHalfTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
+constexpr Variant variant_of_16_bits(double step_us, double tile_us, double step_latency_us) {
+  using Fp16 = Tma16BitTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
+  using Bf16 = Tma16BitTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
   return variant_of<Fp16>(
       step_us, tile_us, step_latency_us,
       {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
@@ -89,7 +89,7 @@ constexpr Variant kept_variant(double step_us, double tile_us) {
 }
 
 template <int kRow, int kFilters>
-constexpr Variant kept_half_variant(double step_us, double tile_us) {
+constexpr Variant kept_variant_of_16_bits(double step_us, double tile_us) {
   using Fp16 = TmaKeptTile<kFp16, true, false, kRow, kFilters>;
   using Bf16 = TmaKeptTile<kFp16, true, true, kRow, kFilters>;
   return variant_of<Fp16>(
@@ -112,15 +112,15 @@ constexpr Variant kVariants[] = {
 /// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are as above, chosen by
 /// hand from trials in fp16 with problems/deep3x3.txt and ten problems of ResNets (not measured: no result file has
 /// each variant).
-constexpr Variant kHalfVariants[] = {
-    half_variant<128, 2, 128, 3, 2>(0.340, 1.7, 0.310),
-    half_variant<128, 1, 64, 6, 2>(0.165, 0.45, 0.100),
-    half_variant<64, 2, 128, 6, 2>(0.178, 1.6, 0.178),
-    half_variant<64, 2, 256, 8, 1>(0.325, 3.1, 0.310),
-    kept_half_variant<128, 128>(0.130, 0.55),
-    kept_half_variant<128, 64>(0.078, 0.36),
-    kept_half_variant<64, 256>(0.120, 1.15),
-    kept_half_variant<64, 128>(0.077, 0.55),
+constexpr Variant k16BitVariants[] = {
+    variant_of_16_bits<128, 2, 128, 3, 2>(0.340, 1.7, 0.310),
+    variant_of_16_bits<128, 1, 64, 6, 2>(0.165, 0.45, 0.100),
+    variant_of_16_bits<64, 2, 128, 6, 2>(0.178, 1.6, 0.178),
+    variant_of_16_bits<64, 2, 256, 8, 1>(0.325, 3.1, 0.310),
+    kept_variant_of_16_bits<128, 128>(0.130, 0.55),
+    kept_variant_of_16_bits<128, 64>(0.078, 0.36),
+    kept_variant_of_16_bits<64, 256>(0.120, 1.15),
+    kept_variant_of_16_bits<64, 128>(0.077, 0.55),
 };
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
 /// Start-up times of variants that keep the filters: of a block with one tile, and with several. Their step_us is that
@@ -130,7 +130,7 @@ constexpr double kKeptFirstTileUs = 2.4, kKeptStartUs = 0.4;
 
 /// First index of Variant::kernel: bf16 for tensors of 16 bits, fp16 products for fp32 tensors. Second: NHWC.
 TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, MathMode math) {
-  const bool second = has_halves(problem) ? problem.type == ElementType::kBf16 : math == kFp16;
+  const bool second = has_16_bits(problem) ? problem.type == ElementType::kBf16 : math == kFp16;
   return variant.kernel[second][problem.layout == TensorLayout::kNhwc];
 }
 
@@ -254,9 +254,9 @@ Choice choose_parts(const Conv2dProblem& problem, const Variant& variant, MathMo
 
 /// The variant with the least estimated time, of both forms.
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
-  const bool halves = has_halves(problem);
-  const Variant* const begin = halves ? std::begin(kHalfVariants) : std::begin(kVariants);
-  const Variant* const end = halves ? std::end(kHalfVariants) : std::end(kVariants);
+  const bool of_16_bits = has_16_bits(problem);
+  const Variant* const begin = of_16_bits ? std::begin(k16BitVariants) : std::begin(kVariants);
+  const Variant* const end = of_16_bits ? std::end(k16BitVariants) : std::end(kVariants);
   Choice best;
   for (const Variant* variant = begin; variant != end; ++variant) {
     const auto choose_form = variant->keeps_filters ? choose_kept : choose_parts;
@@ -268,7 +268,7 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
 
 /// Whether the copies can read x as it is.
 bool reads_x(const Conv2dProblem& problem, MathMode math) {
-  if (has_halves(problem)) return true;
+  if (has_16_bits(problem)) return true;
   return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % lanes(math) == 0;
 }
 
@@ -427,22 +427,22 @@ bool pack_fits_grid(const Conv2dProblem& problem, MathMode math) {
   return reads_x(problem, math) || ceil_div(problem.c, kTmaPackPieces * lanes(math)) <= GpuLimits::kGridYZ;
 }
 
-bool windows_fit(const Conv2dProblem& problem) {
+bool tma_describes_window(const Conv2dProblem& problem) {
   return tma_describes(problem.stride_h, problem.pad_h, (problem.r - 1) * problem.dilation_h) &&
          tma_describes(problem.stride_w, problem.pad_w, (problem.s - 1) * problem.dilation_w);
 }
 
 bool supports(const Conv2dProblem& problem, MathMode math) {
-  if (has_halves(problem)) return static_cast<bool>(tma_takes_halves(problem));
+  if (has_16_bits(problem)) return static_cast<bool>(tma_takes_16_bits(problem));
   // With fewer, more than half of a tf32 step or of the smallest tile would be zeros; the kernel mma has smaller ones.
   constexpr int kMinChannels = 16, kMinFilters = 32;
   return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
-         problem.k >= kMinFilters && pack_fits_grid(problem, math) && windows_fit(problem);
+         problem.k >= kMinFilters && pack_fits_grid(problem, math) && tma_describes_window(problem);
 }
 
 }  // namespace
 
-Support tma_takes_halves(const Conv2dProblem& problem) {
+Support tma_takes_16_bits(const Conv2dProblem& problem) {
   const std::string who = concat("tensor_core, with ", problem.type.name(), " tensors,");
   if (problem.layout != TensorLayout::kNhwc)
     return Support::no(concat(who, " needs NHWC, found NCHW: use cudnn, or choose layout nhwc"));
@@ -450,7 +450,7 @@ Support tma_takes_halves(const Conv2dProblem& problem) {
     return Support::no(concat(who, " needs one group, found ", problem.groups, ": use cudnn"));
   if (problem.c % 8 != 0)  // TMA's pitches are multiples of 16 bytes
     return Support::no(concat(who, " needs a multiple of 8 channels, found ", problem.c, ": use cudnn"));
-  if (windows_fit(problem)) return Support::yes();
+  if (tma_describes_window(problem)) return Support::yes();
   return Support::no(concat(who, " needs windows that TMA describes, with strides up to ", kMaxStride,
                             " and taps within ", kMaxCorner, " pixels, found ", window_text(problem),
                             ": use cudnn"));

@@ -153,12 +153,12 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
 
 /// Adds the bias, applies ReLU and stores the sums of a warp's 16 rows, which begin at `position`. 128 bytes of each
 /// row at a time go through `staging`, so that a warp writes whole lines of memory: stores from the lanes that have the
-/// sums, as tma_store_all_halves() does, took longer than a turn in a trial. `tile_bias` is in shared memory.
+/// sums, as tma_store_all_16_bits() does, took longer than a turn in a trial. `tile_bias` is in shared memory.
 template <class Tile, int kSums>
 __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const float* tile_bias,
                                                unsigned char* staging, float* __restrict__ y, int position,
                                                int first_filter, const float (&sums)[kSums]) {
-  constexpr int kElementBytes = Tile::kHalf ? 2 : 4, kColumns = kStagedBytes / kElementBytes;
+  constexpr int kElementBytes = Tile::k16Bits ? 2 : 4, kColumns = kStagedBytes / kElementBytes;
   constexpr int kPitch = Tile::kStagingPitch, kPieces = kStagedBytes / 16, kRowsAtOnce = 32 / kPieces;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int output = tma_output(shape, position + lane % kWarpRows);
@@ -176,7 +176,7 @@ __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const floa
       for (int eight = 0; eight < 2; ++eight) {  // rows
         const float* const two = sums + (pass * kColumns / 8 + j) * 4 + eight * 2;
         unsigned char* const target = own_place + eight * 8 * kPitch + j * 8 * kElementBytes;
-        if constexpr (Tile::kHalf) {
+        if constexpr (Tile::k16Bits) {
           *reinterpret_cast<uint32_t*>(target) = tma_pair<Tile>(shape, offsets[j], two[0], two[1]);
         } else {
           *reinterpret_cast<float2*>(target) = make_float2(relu_if(shape.relu, two[0] + offsets[j].x),
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
     const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
     const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {                    // [N, P, Q, K]; with kHalf of 16 bits
+    float* __restrict__ y) {                    // [N, P, Q, K]; with k16Bits of 16 bits
   extern __shared__ __align__(1024) unsigned char shared[];
   const TmaKeptSizes& sizes = shape.kept;
   const TmaKeptMemory memory = tma_kept_memory<Tile>(shared, sizes);

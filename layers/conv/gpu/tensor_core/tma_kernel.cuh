@@ -82,7 +82,7 @@ __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMa
 template <class Tile>
 __device__ __forceinline__ void tma_store(const TmaShape& shape, const float* __restrict__ bias,
                                           float* __restrict__ y, int position, int filter, float4 sums) {
-  static_assert(!Tile::kHalf);
+  static_assert(!Tile::k16Bits);
   if (position >= shape.positions || filter >= shape.k) return;
   const float4 offset = __ldg(reinterpret_cast<const float4*>(bias + filter));
   const float out[4] = {relu_if(shape.relu, sums.x + offset.x), relu_if(shape.relu, sums.y + offset.y),
@@ -146,8 +146,8 @@ __device__ __forceinline__ uint32_t tma_pair(const TmaShape& shape, float2 offse
 }
 
 /// Stores eight neighbouring filters of a position.
-__device__ __forceinline__ void tma_store_halves(const TmaShape& shape, uint16_t* __restrict__ y,
-                                                 int position, int filter, uint4 eight) {
+__device__ __forceinline__ void tma_store_16_bits(const TmaShape& shape, uint16_t* __restrict__ y,
+                                                  int position, int filter, uint4 eight) {
   if (position >= shape.positions || filter >= shape.k) return;
   uint16_t* const target = y + static_cast<int64_t>(position) * shape.k + filter;
   if (shape.k % 8 == 0) {
@@ -178,9 +178,9 @@ __device__ __forceinline__ uint4 transpose_quad(const uint32_t (&pairs)[4]) {
 /// Adds the bias, applies ReLU, rounds and stores all sums of this warpgroup, whose rows begin at `position`. The four
 /// lanes of a quad have pairs of the same row (see for_each_four()); each stores one of four runs of eight filters.
 template <class Tile, int kSums>
-__device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, const float* __restrict__ bias,
-                                                     uint16_t* __restrict__ y, int position, int first_filter,
-                                                     const float (&sums)[kSums]) {
+__device__ __forceinline__ void tma_store_all_16_bits(const TmaShape& shape, const float* __restrict__ bias,
+                                                      uint16_t* __restrict__ y, int position,
+                                                      int first_filter, const float (&sums)[kSums]) {
   const int warp = static_cast<int>(threadIdx.x / 32 % 4), lane = static_cast<int>(threadIdx.x % 32);
   const int row = position + warp * 16 + lane / 4;
 #pragma unroll
@@ -198,8 +198,8 @@ __device__ __forceinline__ void tma_store_all_halves(const TmaShape& shape, cons
         const float* const two = sums + (run * 4 + i) * 4 + half * 2;
         pairs[i] = tma_pair<Tile>(shape, offsets[i], two[0], two[1]);
       }
-      tma_store_halves(shape, y, row + half * 8, first_filter + run * 32 + lane % 4 * 8,
-                       transpose_quad(pairs));
+      tma_store_16_bits(shape, y, row + half * 8, first_filter + run * 32 + lane % 4 * 8,
+                        transpose_quad(pairs));
     }
   }
 }
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
     const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
     const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]; with kHalf of 16 bits
+    float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]; with k16Bits of 16 bits
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
@@ -289,9 +289,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       wgmma_hold(sums);
       if (shape.parts == 1) {
         if (signals) barrier_arrive(read);
-        if constexpr (Tile::kHalf) {
-          tma_store_all_halves<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
-                                     start.position + group * kWarpgroupRows, first_filter, sums);
+        if constexpr (Tile::k16Bits) {
+          tma_store_all_16_bits<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
+                                      start.position + group * kWarpgroupRows, first_filter, sums);
         } else {
           for_each_four(sums, [&](int row, int filter, float4 four) {
             tma_store<Tile>(shape, bias, y, start.position + group * kWarpgroupRows + row,
@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
       cluster_wait();
       // Part `rank` of the rows, from all parts of the sum.
       const int rows = Tile::kPixels / shape.parts;
-      constexpr int kRun = Tile::kHalf ? 8 : 4,
+      constexpr int kRun = Tile::k16Bits ? 8 : 4,
                     kRuns = Tile::kFilters / kRun;  // filters that a thread stores
       for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += kWarpgroup * Tile::kGroups) {
         // Neighbouring threads have neighbours in y: filters, or positions.
@@ -319,14 +319,15 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         float4 totals[kRun / 4];
 #pragma unroll
         for (int four = 0; four < kRun / 4; ++four) totals[four] = tma_total(shape, at + four * 16);
-        if constexpr (Tile::kHalf) {
+        if constexpr (Tile::k16Bits) {
           const float2* const offsets = reinterpret_cast<const float2*>(bias + first_filter + filter);
           const auto pair = [&](int at_pair, float left, float right) {
             return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
           };
-          tma_store_halves(shape, reinterpret_cast<uint16_t*>(y), start.position + row, first_filter + filter,
-                           make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
-                                      pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
+          tma_store_16_bits(shape, reinterpret_cast<uint16_t*>(y), start.position + row,
+                            first_filter + filter,
+                            make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
+                                       pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
         } else {
           tma_store<Tile>(shape, bias, y, start.position + row, first_filter + filter, totals[0]);
         }

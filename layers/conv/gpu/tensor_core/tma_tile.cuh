@@ -56,15 +56,15 @@ struct TmaSizes {
 template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
 struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident> {
   static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = kChannelsLast, kHalf = false, kBf16 = false;  // of y
-  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);  // of a step
+  static constexpr bool kNhwc = kChannelsLast, k16Bits = false, kBf16 = false;  // of y
+  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);    // of a step
 };
 
 /// A tile of fp16 or bf16 tensors, NHWC, multiplied as they are.
 template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident>
-struct TmaHalfTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident> {
+struct Tma16BitTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident> {
   static constexpr MathMode kMath = MathMode::kFp16;
-  static constexpr bool kNhwc = true, kHalf = true, kBf16 = kOfBf16;
+  static constexpr bool kNhwc = true, k16Bits = true, kBf16 = kOfBf16;
   static constexpr int kChannels = kRow / 2;
 };
 
@@ -72,15 +72,15 @@ constexpr int kStagedBytes = 128;  // of a row that is stored at a time
 constexpr int kWarpRows = 16;      // of a product of a warpgroup
 
 /// A tile of the form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of 64
-/// positions each, in turns, NHWC. kOfHalf: tensors of 16 bits.
-template <MathMode kMode, bool kOfHalf, bool kOfBf16, int kRow, int kN>
+/// positions each, in turns, NHWC. kOf16Bits: tensors of 16 bits.
+template <MathMode kMode, bool kOf16Bits, bool kOfBf16, int kRow, int kN>
 struct TmaKeptTile {
   static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = true, kHalf = kOfHalf, kBf16 = kOfBf16, kKeepsFilters = true;
+  static constexpr bool kNhwc = true, k16Bits = kOf16Bits, kBf16 = kOfBf16, kKeepsFilters = true;
   static constexpr int kGroups = 2, kPixels = kWarpgroupRows, kFilters = kN, kBlocks = 1;
   static constexpr int kRowBytes = kRow, kFilterBytes = kFilters * kRowBytes;
   // Rows of a pass in shared memory: pitches without bank conflicts.
-  static constexpr int kStagingPitch = kStagedBytes + (kHalf ? 16 : 32);
+  static constexpr int kStagingPitch = kStagedBytes + (k16Bits ? 16 : 32);
   static constexpr int kStagingBytes = kGroups * kWarpgroupRows * kStagingPitch;
   static constexpr int kSharedBytes = kStagingBytes + kFilters * 4;  // and tma_kept_bytes()
   static constexpr int kChannels = kRow / (kMath == MathMode::kTf32 ? 4 : 2);
