@@ -32,8 +32,8 @@ function(lenslet_backend_class kind result)
   set(${result} "${initial}${rest}Backend" PARENT_SCOPE)
 endfunction()
 
-# Ends with an error unless the file of a row makes the backend of that name. Without this check a misspelt name would be
-# an undefined symbol of the generated table, found by the linker.
+# Ends with an error unless the file of a row makes the backend of that name. Without this check a misspelt name would
+# be an undefined symbol of the generated table, found by the linker.
 function(lenslet_check_backend kind where name file)
   set(row "lenslet_backend(${kind} ${where} ${name})")
   file(RELATIVE_PATH shown "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
@@ -49,10 +49,10 @@ function(lenslet_check_backend kind where name file)
   endif()
 endfunction()
 
-# lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu} of this
-# folder, the sources in <where>/<name>/, and one row of its generated table, which layers, listings, tests and tuner
-# iterate. The order is the rank. The global property LENSLET_BACKENDS has a line of each row, "<kind> <where> <name> <file
-# from the root>".
+# lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu}
+# of this folder, the sources in <where>/<name>/, and one row of its generated table, which layers, listings, tests and
+# tuner iterate. The order is the rank. The global property LENSLET_BACKENDS has a line of each row, "<kind> <where>
+# <name> <file from the root>".
 # HOPPER: builds <name>/hopper*.cu for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is then
 # defined in all these files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
@@ -102,8 +102,9 @@ function(lenslet_backend kind where name)
   set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_${kind}_ROWS "      {DeviceKind::${device}, \"${name}\", ${place}},\n")
 endfunction()
 
-# lenslet_operation(<kind> SOURCES … [CUDA_SOURCES …] DEPENDS …): the library lenslet_<kind> of this folder: its sources, every
-# built-in backend declared before, and <kind>_table(), whose interface <Kind>Backend is declared in <kind>_backend.h.
+# lenslet_operation(<kind> SOURCES … [CUDA_SOURCES …] DEPENDS …): the library lenslet_<kind> of this folder: its
+# sources, every built-in backend declared before, and <kind>_table(), whose interface <Kind>Backend is declared in
+# <kind>_backend.h.
 function(lenslet_operation kind)
   cmake_parse_arguments(arg "" "" "SOURCES;CUDA_SOURCES;DEPENDS" ${ARGN})
   get_property(rows GLOBAL PROPERTY LENSLET_${kind}_ROWS)

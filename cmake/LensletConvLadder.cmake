@@ -7,9 +7,9 @@ function(lenslet_has_rungs options result)
   set(${result} "${has}" PARENT_SCOPE)
 endfunction()
 
-# lenslet_conv_rung(<algorithm> <NN_idea> "the one change" [HOPPER]): adds layers/conv/gpu/ladder/<algorithm>/<NN_idea>.cu and
-# one row of the generated table that tests and `convbench ladder` iterate. HOPPER: builds the file for sm_90a only and only
-# if the build includes that GPU; else there is no such row.
+# lenslet_conv_rung(<algorithm> <NN_idea> "the one change" [HOPPER]): adds
+# layers/conv/gpu/ladder/<algorithm>/<NN_idea>.cu and one row of the generated table that tests and `convbench ladder`
+# iterate. HOPPER: builds the file for sm_90a only and only if the build includes that GPU; else there is no such row.
 function(lenslet_conv_rung algorithm rung change)
   lenslet_has_rungs("${ARGN}" has)
   if(has)
@@ -22,7 +22,8 @@ function(lenslet_conv_rung algorithm rung change)
   endif()
 endfunction()
 
-# lenslet_conv_ladder_end(<algorithm> "what the product adds" [HOPPER]): the backend of that name is the ladder's last rung.
+# lenslet_conv_ladder_end(<algorithm> "what the product adds" [HOPPER]): the backend of that name is the ladder's last
+# rung.
 function(lenslet_conv_ladder_end algorithm change)
   lenslet_has_rungs("${ARGN}" has)
   if(has)

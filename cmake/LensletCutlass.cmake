@@ -1,5 +1,5 @@
-# lenslet_cutlass_backend(): with LENSLET_CUTLASS the row of the backend cutlass, from the headers in that folder: CUTLASS 4's
-# source, or cutlass_library/source of its Python package. Without, no row.
+# lenslet_cutlass_backend(): with LENSLET_CUTLASS the row of the backend cutlass, from the headers in that folder:
+# CUTLASS 4's source, or cutlass_library/source of its Python package. Without, no row.
 function(lenslet_cutlass_backend)
   if(NOT LENSLET_CUTLASS)
     return()

@@ -58,8 +58,8 @@ endfunction()
 # lenslet_compile_in_units(<target>): a unit holds the sources of the target; of one with more than twelve, those of one
 # of its folders, in equal parts of at most twelve. So two sources of one folder must not give different things the same
 # name, not even in anonymous namespaces. Compiled alone are sources with options or definitions of their own, those
-# with SKIP_UNITY_BUILD_INCLUSION, and those in folders cpu/: code that is inlined into a kernel for AVX2 or AVX-512 uses
-# fused multiply-adds, too, and would round differently.
+# with SKIP_UNITY_BUILD_INCLUSION, and those in folders cpu/: code that is inlined into a kernel for AVX2 or AVX-512
+# uses fused multiply-adds, too, and would round differently.
 function(lenslet_compile_in_units target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)

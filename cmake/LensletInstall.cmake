@@ -71,7 +71,8 @@ lenslet_public_headers(lenslet_headers)
 foreach(header IN LISTS lenslet_headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${header}" DESTINATION "${lenslet_cxx_headers_dir}/${folder}" COMPONENT development)
-  # In 0.1 the headers of framework/ and of models/ stood in one folder: what includes them by those paths still compiles.
+  # In 0.1 the headers of framework/ and of models/ stood in one folder: what includes them by those paths still
+  # compiles.
   get_filename_component(name "${header}" NAME)
   if(NOT folder MATCHES "^(framework/io|models/fused_lenet5|models/onnx)$" AND folder MATCHES "^(framework|models)/")
     set(forward "${PROJECT_BINARY_DIR}/forward/${CMAKE_MATCH_1}/${name}")

@@ -49,7 +49,8 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 if(LENSLET_SANITIZE)
   set(lenslet_sanitize_flags -fsanitize=${LENSLET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   string(REPLACE ";" "," lenslet_sanitize_host "${lenslet_sanitize_flags}")
-  # After the flags above, so that it overrides them: the checks that a target leaves out, in its property LENSLET_NO_SANITIZE.
+  # After the flags above, so that it overrides them: the checks that a target leaves out, in its property
+  # LENSLET_NO_SANITIZE.
   set(left_out $<TARGET_PROPERTY:LENSLET_NO_SANITIZE>)
   target_compile_options(lenslet_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:${lenslet_sanitize_flags}>
@@ -101,10 +102,11 @@ endfunction()
 # lenslet_kernel_sources(<source>… [CHOOSES]): vector code, instantiated for several instruction sets.
 # For a generic processor, GCC 12.3 and newer fuse no multiply-adds in vectors of up to 256 bits by default. The AVX2
 # kernels would lose half their rate, and with AVX-512 the bits of a sum would depend on the width of its vector.
-# CHOOSES is for loops that choose between two values. GCC does not vectorise them by default, because computing the value
-# that is not chosen could raise a floating-point exception. Nothing here reads these exceptions, and results are the same.
-# In a build for fuzzing, the pointer checks of UndefinedBehaviorSanitizer are off: with those of AddressSanitizer on the
-# thousands of accesses of a file, clang needs minutes instead of seconds. AddressSanitizer's suffice.
+# CHOOSES is for loops that choose between two values. GCC does not vectorise them by default, because computing the
+# value that is not chosen could raise a floating-point exception. Nothing here reads these exceptions, and results are
+# the same. In a build for fuzzing, the pointer checks of UndefinedBehaviorSanitizer are off: with those of
+# AddressSanitizer on the thousands of accesses of a file, clang needs minutes instead of seconds. AddressSanitizer's
+# suffice.
 function(lenslet_kernel_sources)
   cmake_parse_arguments(PARSE_ARGV 0 arg CHOOSES "" "")
   set(sources ${arg_UNPARSED_ARGUMENTS})

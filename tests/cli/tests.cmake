@@ -20,8 +20,8 @@ if(LENSLET_BUILD_APPS)
   if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
     set(prefix "${PROJECT_BINARY_DIR}/tests/prefix")
     add_test(NAME bad_input_install COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
-    # What an installation may lack or find elsewhere: files, modules, scripts. Outputs, memory and studies are the same.
-    # Of Host, whose subject is the system, the cases that open modules or run the report's script.
+    # What an installation may lack or find elsewhere: files, modules, scripts. Outputs, memory and studies are the
+    # same. Of Host, whose subject is the system, the cases that open modules or run the report's script.
     add_test(NAME bad_input_installed COMMAND test_bad_input
              --gtest_filter=*BadInputTest.*:Host.ModulesAre*:Host.TheReportsScript*:Host.AReportOf*-Outputs/*:Convbench/*:Studies/*:Filters/*)
     set_tests_properties(bad_input_install PROPERTIES FIXTURES_SETUP bad_input_prefix)

@@ -1,5 +1,5 @@
-# Fuzz targets, one file each: NAME_target.cpp. With LENSLET_FUZZ (clang; the preset `fuzz`) each becomes a libFuzzer program
-# fuzz/NAME; with any compiler the seeds and the corpus run as an ordinary test.
+# Fuzz targets, one file each: NAME_target.cpp. With LENSLET_FUZZ (clang; the preset `fuzz`) each becomes a libFuzzer
+# program fuzz/NAME; with any compiler the seeds and the corpus run as an ordinary test.
 set(fuzz_targets idx gzip npz safetensors onnx picture digit problem backend_spec plan)
 set(fuzz_depends lenslet_models lenslet_digit_image lenslet_conv lenslet_io lenslet_crafted_files ZLIB::ZLIB nlohmann_json::nlohmann_json)
 set(fuzz_sources fuzz/fuzz_target.cpp)

@@ -39,9 +39,12 @@ while read -r source; do
 done < <(printf '%s\n' "${sources[@]}" | grep -E '\.(h|c|cpp|cuh?)$' |
   xargs -r awk 'FNR == 1 && !/^\/[\/*]/ { print FILENAME }')
 
-# Narrow enough for two files side by side. Not Markdown, whose tables have a line per row, nor rows of CMake.
+# Narrow enough for two files side by side. Not Markdown, whose tables have a line per row; of CMake, whose calls are
+# rows, too, the comments.
 mapfile -t narrow < <(printf '%s\n' "${sources[@]}" | grep -vE '\.(md|cmake)$|/CMakeLists\.txt$')
-if [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; then
+mapfile -t cmake < <(printf '%s\n' "${sources[@]}" | grep -E '\.cmake$|/CMakeLists\.txt$' || true)
+if { [ "${#narrow[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nE '^.{121,}' "${narrow[@]}" /dev/null; } ||
+  { [ "${#cmake[@]}" -gt 0 ] && LC_ALL=C.UTF-8 grep -nP '^(?=.{121})\s*#' "${cmake[@]}" /dev/null; }; then
   printf '^ a line above 120 columns\n'
   found=1
 fi

@@ -462,7 +462,7 @@ red apps/planted.css '/* TO''DO later */' 'tracker'
 red tests/planted_test.cpp '#include "no.h"' 'begin with a comment'
 red framework/planted.h '#pragma once' 'begin with a comment'
 for name in framework/planted.h apps/planted.cu tests/planted.c docs/planted.awk python/planted.py tests/planted.sh \
-  dev.d/planted.sh dev apps/planted.js apps/planted.css; do
+  dev.d/planted.sh dev apps/planted.js apps/planted.css cmake/planted.cmake; do
   red "$name" "# $(printf 'x%.0s' {1..119})" 'a line above 120 columns'
 done
 red docs/planted.md "$(printf '×%.0s' {1..141})" 'a line of prose above 140 columns'
