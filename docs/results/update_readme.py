@@ -15,8 +15,8 @@ library.
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
 (provenance.py). --check rejects a page or picture of other files than those there, a speed that README.md or
-docs/results.md states outside the markers, and one that another page states beside a link to a result file that lacks
-it, or beside a commit that is not the file's.
+docs/results.md states outside the markers, one that a kernel's page states without a link to a result file, and one
+that another page states beside a link to a result file that lacks it, or beside a commit that is not the file's.
 """
 
 import argparse
@@ -44,6 +44,7 @@ SEVERAL = "calls-several.json"  # calls.json of several GPUs
 DRAW = Path(__file__).with_name("draw.py")
 # A rate, a computing time or a ratio. "28×28" is a size.
 SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\b images|×(?!\d))")
+TIME_OR_SHARE = re.compile(r"\d\s?(?:µs|ns|ms|images/s|[GT]?FLOP/s|[GT]B/s)(?!\w)|\d\s?% (?:less|more|longer)")
 
 
 def at_commits(folder):
@@ -210,6 +211,15 @@ def figures_of_no_file(page):
         yield from not_in_files(page, paragraph, figures, numbers_of)
 
 
+def speeds_beside_no_file(page):
+    """Paragraphs of a kernel's page that state a time, a rate or a difference, and link no result file."""
+    for paragraph in hand_written(page).split("\n\n") if page.parent == KERNELS else ():
+        if paragraph.startswith("|") or re.search(r"results/2[^)]*\.json\)", paragraph):
+            continue
+        if found := TIME_OR_SHARE.search(paragraph):
+            yield f"{page.name}: {found.group()}"
+
+
 def commits_of_no_file(page):
     """Commits of sentences with "at commit HEX" whose linked result files are all of other commits."""
 
@@ -277,6 +287,7 @@ def check(gpu, texts):
     pages = sorted((common.ROOT / "docs").rglob("*.md"))
     for complaints, what in (
         (figures_of_no_file, "figures that the files beside them do not have:"),
+        (speeds_beside_no_file, "speeds beside which no file stands:"),
         (commits_of_no_file, "commits of which the files beside them are not:"),
     ):
         if found := [complaint for page in pages for complaint in complaints(page)]:
