@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # No parameter list of host code has more than three plain integers: a caller could swap two of them unnoticed. Shape,
 # WindowDirection or a struct of its own names them. Kernels, pointers to them and device functions are exempt, where a
-# struct may cost registers.
+# struct may cost registers, and so are template arguments, which the table of a file's variants lists in one order.
 #   check_integers.sh ROOT
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
