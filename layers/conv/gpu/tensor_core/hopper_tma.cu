@@ -124,8 +124,8 @@ constexpr Variant k16BitVariants[] = {
 };
 constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
 /// Start-up times of variants that keep the filters: of a block with one tile, and with several. Their step_us is that
-/// of a tap and a run of channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18 problems
-/// of ResNet-50 (not measured: as above).
+/// of a tap and a run of channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18
+/// problems of ResNet-50 (not measured: as above).
 constexpr double kKeptFirstTileUs = 2.4, kKeptStartUs = 0.4;
 
 /// First index of Variant::kernel: bf16 for tensors of 16 bits, fp16 products for fp32 tensors. Second: NHWC.

@@ -11,9 +11,9 @@
 namespace lenslet {
 
 /// How a block that keeps its filters streams inputs. A step is a row of the filters with all channels. It copies the
-/// inputs of all taps of the row, one box for each run of channels: those of kPixels positions, and of the (S - 1) *
-/// dilation columns to the right of the last one. So positions count the columns of the padded input; the last (S - 1) *
-/// dilation sums of a row are dropped.
+/// inputs of all taps of the row, one box for each run of channels: those of kPixels positions, and of the
+/// (S - 1) * dilation columns to the right of the last one. So positions count the columns of the padded input; the
+/// last (S - 1) * dilation sums of a row are dropped.
 struct TmaKeptSizes {
   int filter_rows, filter_row_bytes;  // R; of a tile's filters for a row
   int q, columns;                     // Q, and with the dropped columns
