@@ -161,9 +161,9 @@ LENSLET_API lenslet_status lenslet_options_init(lenslet_options* options, size_t
 
 /**
  * Makes a model from a safetensors or ONNX file, or from the weights compiled into the library. These are two sets:
- * "mnist", which lenslet_model_built_in() takes, and "robust", which reads pictures of people better and can tell what
- * is no digit. The path of lenslet_model_load() may be such a name. A null `options` selects all defaults. On failure
- * *model is null.
+ * "mnist", which lenslet_model_built_in() takes, and "robust", which reads people's pictures more accurately and
+ * refuses those without a digit. The path of lenslet_model_load() may be such a name. A null `options` selects all
+ * defaults. On failure *model is null.
  */
 LENSLET_API lenslet_status lenslet_model_load(const char* path, const lenslet_options* options,
                                               lenslet_model** model);

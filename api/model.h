@@ -36,9 +36,9 @@ struct ModelOptions {
   size_t workspace_limit = SIZE_MAX;  // bytes, for each layer
   int64_t max_batch = 0;  // images per pass; larger calls take several. 0: as Model::pass_size() has it
   /// Which passes a GPU replays as a captured CUDA graph: "auto", those of up to 256 images layer by layer; "on", each;
-  /// "off", none. The second call with a number of images captures, which allocates, and in a GPU's memory with the
-  /// same two addresses. A capture that fails throws DeviceError or MemoryError once; later calls with that number
-  /// launch the kernels one by one. "on" is refused on the CPU.
+  /// "off", none. The second call with the same number of images captures the pass, which allocates memory. For calls
+  /// in a GPU's memory both addresses must be the same, too. A capture that fails throws DeviceError or MemoryError
+  /// once; later calls with that number launch the kernels one by one. "on" is refused on the CPU.
   std::string graph = "auto";
 };
 

@@ -1,8 +1,8 @@
 # A first build that takes little processor time, honouring LENSLET_FAST_FIRST_BUILD (AUTO, ON or OFF): standard headers
 # are precompiled, and several sources are compiled as one unit. A small source costs most of its time in headers.
-# AUTO: a release of the CPU side without a compiler launcher, since ccache finds neither objects that were compiled
-# with another folder's precompiled header nor the rest of a unit of which one source changed; and not where warnings
-# are errors, so that such a build shows that every source includes what it uses.
+# AUTO means ON for a release of the CPU side. It is OFF with a compiler launcher: ccache can reuse neither objects that
+# were compiled with another folder's precompiled header nor the rest of a unit of which one source changed. It is OFF
+# with LENSLET_WERROR: such a build shows that every source includes what it uses.
 
 if(NOT LENSLET_FAST_FIRST_BUILD MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "LENSLET_FAST_FIRST_BUILD must be AUTO, ON or OFF, found '${LENSLET_FAST_FIRST_BUILD}'")

@@ -7,12 +7,12 @@
  * per image first, and expected-packed.bin has the classes.
  *
  * Each call has other images than the one before, and its answers are poisoned first, so that an earlier or a missing
- * answer fails. Judged are all untimed calls, all calls of up to kJudgedEach images, and the last call of a larger
- * count. All of that happens between the timed windows. Up to kJudgedEach images are copied to the same place before
- * each call, so that the call finds them in the cache, as after a program's own write. Larger calls read one array.
- * Each starts kLargeStep images further on, a multiple of 2 KiB: the alignment stays, and the call reads nearly the
- * same images as the call before it, with the caches in the same state. Poison touches the answers alone, 8 bytes to
- * the 784 of an image.
+ * answer fails. The judge checks all untimed calls, all calls of up to kJudgedEach images, and the last call of a
+ * larger count. All of that happens between the timed windows. Up to kJudgedEach images are copied to the same place
+ * before each call, so that the call finds them in the cache, as after a program's own write. Larger calls read one
+ * array. Each starts kLargeStep images further on, a multiple of 2 KiB: the alignment stays, and the call reads nearly
+ * the same images as the call before it, with the caches in the same state. Poison touches the answers alone, 8 bytes
+ * to the 784 of an image.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

@@ -18,7 +18,7 @@ from side import summarise
 
 WARM_UP, MIN_CALLS = 3, 10  # the first calls choose and allocate; a row's p10 and p90 need ten
 JUDGED_EACH = 64  # images, 50 KB: a copy that leaves the caches nearly as they are; 10,000 images would displace them
-JUDGED_TOGETHER = 256  # calls with new arrays: judging between all of them would leave their code and data cold
+JUDGED_TOGETHER = 256  # calls with new arrays: judging after every call would evict their code and data from the caches
 STEP = 37  # images; prime, so that many calls pass before one has the same images
 LARGE_STEP = 256  # images: 49 pages of 4 KiB
 NO_LABEL = -1

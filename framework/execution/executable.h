@@ -5,8 +5,8 @@
 // workspace and prepares the weights. Afterwards run() only enqueues. On the CPU it computes a large batch in slices
 // (framework/execution/slices.h).
 //
-// A tensor between layers is fp16 if every layer that reads it multiplies in fp16, and so would round it when reading,
-// and the backends of all of them and of the layer that writes it support that and suit it; else it is fp32. The value
+// A tensor between layers is fp16 if two things hold: every reader multiplies in fp16, so it would round the tensor
+// anyway; and the backends of the writer and of all readers support fp16 there and suit it. Else it is fp32. The value
 // is rounded once in either case, to nearest, so that results are the same bit for bit.
 #pragma once
 

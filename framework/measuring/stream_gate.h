@@ -29,7 +29,7 @@ class StreamGate {
 };
 
 /// Runs the work that `enqueue` puts on the stream, held back until all of it is enqueued, and waits for it. Returns
-/// whether it was: false if the gate gave up.
+/// false if the gate gave up, so that the work was not held back.
 template <typename Enqueue>
 bool run_held_back(Stream& stream, Enqueue&& enqueue) {
   StreamGate gate(stream);

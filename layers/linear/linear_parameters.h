@@ -1,4 +1,4 @@
-// Internal: a linear layer's parameters as an operator keeps them that reads them in the layer's own order.
+// Internal: weights and bias of a linear layer in the layer's own order, for operators that do not repack them.
 #pragma once
 
 #include "framework/tensor/tensor.h"

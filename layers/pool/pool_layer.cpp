@@ -13,7 +13,7 @@
 namespace lenslet {
 namespace {
 
-// Whether one of `count` windows holds no value of `size`: only dilated ones can.
+// Whether one of `count` windows covers none of the `size` input values. Only a dilated window can.
 bool holds_empty(int64_t count, int64_t size, const WindowDirection& window) {
   if (window.dilation == 1) return false;
   for (int64_t p = 0; p < count; ++p) {

@@ -18,7 +18,7 @@ struct Pool2dWindow {
   int pad_h = 0, pad_w = 0;            // on both sides
   int more_pad_h = 0, more_pad_w = 0;  // on the lower and right side besides; negative for less
   int dilation_h = 1, dilation_w = 1;  // distance between the values of a window
-  bool ceil = false;  // also a last window that ends past the padding, if it begins before it
+  bool ceil = false;  // also counts a last window that begins inside the padded input and ends past it
 
   /// A window with the same sizes in both directions.
   static Pool2dWindow square(int size, int stride, int pad = 0) {

@@ -42,7 +42,7 @@ Shape pooled_shape(const Shape& input, const PoolWindow& window) {
 struct Axis {
   int64_t in = 0, window = 1, stride = 1, dilation = 1;
   int64_t pad = 0, more_pad = 0;  // `pad + more_pad` zeros end the input
-  bool ceil = false;              // also a window that ends past the padding, if it begins before it
+  bool ceil = false;              // also counts a window that begins inside the padded input and ends past it
 };
 
 // The rows of a Conv2dProblem or PoolWindow over an input of `in` rows.

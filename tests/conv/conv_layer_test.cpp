@@ -318,7 +318,7 @@ TEST(Conv2dLayer, TakesFp32WhereTensorCoresWouldIdle) {
 }
 #endif
 
-// suits() depends on the problem alone: it wants channels and filters that fill vectors, and more than two tiles.
+// suits() depends on the problem alone: it requires channels and filters that fill vectors, and more than two tiles.
 TEST(Conv2dLayer, TakesWinogradWhereItSuits) {
   for (const auto& [text, backend] : {std::pair{"mb1ic16ih32oc16kh3ph1", "winograd"},
                                       {"mb4ic64ih8oc64kh3ph1", "winograd"},

@@ -11,5 +11,5 @@ cmake -S "$1" -B "$work" -G Ninja -DLENSLET_CUDA=ON -DCMAKE_CUDA_COMPILER="$2" \
     { cat "$work/log"; exit 1; }
 object=framework/CMakeFiles/lenslet_framework.dir/device/runtime_cuda.cpp.o
 cmake --build "$work" --target "$object" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-grep -q '80-real,90-real' "$work/$object" || { echo 'the build does not know its architectures' >&2; exit 1; }
-echo 'a build for two architectures knows both'
+grep -q '80-real,90-real' "$work/$object" || { echo 'the build does not list its architectures' >&2; exit 1; }
+echo 'a build for two architectures lists both'

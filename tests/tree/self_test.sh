@@ -337,7 +337,7 @@ if [ -n "$nvcc" ]; then
   use bash "$here/check_architectures.sh" "$copy" "$nvcc"
   green
   red framework/CMakeLists.txt 'set_property(SOURCE device/runtime_cuda.cpp PROPERTY COMPILE_DEFINITIONS '\
-'"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' 'does not know its architectures'
+'"LENSLET_CUDA_ARCHITECTURES=\\"80-real\\"")' 'does not list its architectures'
 else
   echo 'skipped: no nvcc: the check of the architectures was not tried'
 fi

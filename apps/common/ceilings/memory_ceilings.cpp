@@ -18,7 +18,7 @@ namespace {
 // short enough that some windows are undisturbed on a busy machine.
 constexpr size_t kMovedByThread = 16 * kMiB, kMaxMoved = 1024 * kMiB;
 [[maybe_unused]] constexpr size_t kMovedByGpu = 1024 * kMiB;  // unused in a build without the GPU side
-// The fastest of at least kRepeats windows counts, and of as many as fit the time. Chosen by hand.
+// Counts the fastest window. Runs at least kRepeats, and more while kBudgetNs lasts. Both are chosen by hand.
 constexpr int kRepeats = 5;
 constexpr double kBudgetNs = 2e7;
 

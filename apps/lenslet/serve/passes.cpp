@@ -11,8 +11,7 @@ namespace {
 constexpr int64_t kStep = 4;  // between the sizes of passes
 constexpr int kTimedRuns = 5;
 
-/// Runs the model on random images so many times, since a GPU computes zeros at a higher clock. Returns the shortest
-/// time.
+/// Runs the model `times` times on random images (on zeros a GPU's clock is higher). Returns the shortest time, µs.
 double run_random(Model& model, ElementType input, int64_t count, int times) {
   using Clock = std::chrono::steady_clock;
   const int64_t inputs = count * model.input_shape().num_elements();
@@ -50,7 +49,7 @@ Passes::Passes(const Session& session, ElementType input, int64_t max_samples)
     model.prepare();
     run_random(model, input, size, 1);
     if (model.executable().will_replay()) run_random(model, input, size, 1);  // it captures
-    // A CPU's time grows with the samples, a GPU's hardly where they are few: launches and copies take it.
+    // A CPU's time grows with the samples. A GPU's hardly does for few samples: launches and copies dominate.
     const double time_us = on_gpu ? run_random(model, input, size, kTimedRuns) : static_cast<double>(size);
     times_.push_back({size, time_us});
     same_bits_ = same_bits_ && model.executable().determinism() == Determinism::kPosition;

@@ -10,8 +10,8 @@
 
 namespace lenslet {
 
-/// Number of values that a 2x2 window reduces from two rows to one before neighbours are reduced: they stay in the L1
-/// cache.
+/// Columns for which 2x2 pooling first takes the maxima of two rows, then of neighbours. The maxima of the rows stay in
+/// the L1 cache.
 inline constexpr int64_t kFoldValues = 1024;
 
 /// The part of an h x w plane that is in memory: from (row, column) on, rows `pitch` apart.

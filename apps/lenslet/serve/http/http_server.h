@@ -1,7 +1,8 @@
 // HttpServer: HTTP/1.1 on a socket, by Boost.Beast. Without Boost the constructor throws UnavailableError.
 //
-// Limited are: connections; bytes of a header, of a body and of all bodies together; and the time in which a client
-// sends a header, sends a body, or takes a response. A body is read only after its length is known and reserved.
+// Limits apply to the number of connections, to the bytes of a header, of a body and of all bodies together, and to the
+// time in which a client sends a header, sends a body, or takes a response. A body is read only after its length is
+// known and reserved.
 #pragma once
 
 #include <chrono>
