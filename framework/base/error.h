@@ -110,7 +110,7 @@ class Support {
   static Support no(std::string reason, ExitCode code = ExitCode::kUnavailable) {
     return Support(false, std::move(reason), code);
   }
-  /// Whether it is supported.
+  /// True after yes(), false after no().
   explicit operator bool() const noexcept { return ok_; }
   /// The reason against it; empty for yes.
   const std::string& reason() const noexcept { return reason_; }

@@ -19,7 +19,7 @@ class OwnThreads {
   OwnThreads(const OwnThreads&) = delete;
   OwnThreads& operator=(const OwnThreads&) = delete;
 
-  /// Number of threads.
+  /// As the constructor received it.
   int count() const noexcept;
   /// Begins body(i) in each thread i and returns. `body` must not throw. Throws std::logic_error before wait() has
   /// ended the previous one, DeviceError in a forked process.

@@ -47,7 +47,7 @@ struct TraceSpan {
   double begin_ns = 0, duration_ns = 0;  // of the interval
 };
 
-/// A measured pass.
+/// What profiling measures of one pass, layer by layer.
 struct Profile {
   std::vector<LayerProfile> layers;  // in order
   /// False if a pass has more launches than a stream can hold back: times then include the host's launch rate.

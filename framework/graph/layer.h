@@ -132,7 +132,7 @@ class Layer {
   /// The types that its backends may write.
   virtual std::vector<ElementType> output_types() const { return {ElementType::kFp32}; }
 
-  /// The names of the backends.
+  /// Names of the backends in rank order, as `--backend` takes them.
   std::vector<std::string> backends(DeviceKind kind) const;
   /// The backend of that name; null if there is none.
   const BackendEntry* find_backend(const std::string& name, DeviceKind kind) const;

@@ -27,16 +27,16 @@ class ElementType {
 
   /// As plans, result files and messages name it.
   constexpr const char* name() const noexcept { return name_; }
-  /// The size of an element.
+  /// Bits of an element in memory; 4 for pixels that are packed in pairs.
   constexpr int bits() const noexcept { return bits_; }
   /// Whether a sample has one element, whatever its shape.
   constexpr bool one_for_each_sample() const noexcept { return count_ == Count::kOne; }
 
-  /// Whether the names are equal.
+  /// Compares the names, which are unique.
   friend constexpr bool operator==(ElementType a, ElementType b) noexcept {
     return std::string_view(a.name_) == b.name_;
   }
-  /// Whether the names differ.
+  /// Compares the names, as == does.
   friend constexpr bool operator!=(ElementType a, ElementType b) noexcept { return !(a == b); }
 
  private:

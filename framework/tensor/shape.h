@@ -22,7 +22,7 @@ class Shape {
   /// From sizes, outermost first. Throws like the other constructor.
   explicit Shape(const std::vector<int64_t>& dims) : Shape(dims.data(), static_cast<int>(dims.size())) {}
 
-  /// Number of dimensions.
+  /// 0 to kMaxRank; 0 for a scalar.
   int rank() const noexcept { return rank_; }
   /// Dimension `i`, counted from the outermost; a negative `i` counts from the innermost (-1 is the last).
   int64_t operator[](int i) const noexcept { return dims_[static_cast<size_t>(i < 0 ? rank_ + i : i)]; }

@@ -26,7 +26,7 @@ struct ConstTensorView {
   const T* as() const noexcept {
     return reinterpret_cast<const T*>(data);
   }
-  /// The size of all elements.
+  /// Bytes of all elements, without gaps.
   size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
 };
 
@@ -41,7 +41,7 @@ struct TensorView {
   T* as() const noexcept {
     return reinterpret_cast<T*>(data);
   }
-  /// The size of all elements.
+  /// Bytes of all elements, without gaps.
   size_t bytes() const noexcept { return bytes_of(type, shape.num_elements()); }
   /// A view of this memory to read.
   operator ConstTensorView() const { return {data, shape, device, type}; }
@@ -68,7 +68,7 @@ class Buffer {
   T* as() const noexcept {
     return static_cast<T*>(data_);
   }
-  /// The requested size.
+  /// Bytes as requested; the allocation may be larger.
   size_t bytes() const noexcept { return bytes_; }
   /// Whose memory it is.
   Device device() const noexcept { return device_; }
@@ -90,7 +90,7 @@ class PinnedBuffer {
   PinnedBuffer& operator=(const PinnedBuffer&) = delete;
   /// Null if it is empty.
   void* data() const noexcept { return data_; }
-  /// The requested size.
+  /// Bytes as requested; the allocation may be larger.
   size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -9,10 +9,11 @@
 
 namespace lenslet {
 
-using ConvBackendEntry = BackendEntryOf<ConvBackend>;  ///< An entry.
-/// All entries.
+/// A backend with its name and its kind of device.
+using ConvBackendEntry = BackendEntryOf<ConvBackend>;
+/// The backends of both kinds of devices, generated from the rows by CMake.
 const BackendTable<ConvBackend>& conv_table();
-/// All entries for that kind of device, in rank order.
+/// The backends in rank order that this build has for that kind of device.
 inline const std::vector<ConvBackendEntry>& conv_backend_entries(DeviceKind device) {
   return conv_table().entries(device);
 }

@@ -10,7 +10,7 @@ namespace lenslet {
 
 /// x and y [samples, channels, inner].
 struct LrnProblem {
-  int64_t samples = 0, channels = 0, inner = 0;  ///< Sizes.
+  int64_t samples = 0, channels = 0, inner = 0;  ///< inner: values of a channel, such as H * W
   int64_t before = 0, after = 0;                 ///< Channels of a window beside its own.
   float scale = 0, beta = 0, bias = 1;           ///< y = x / (bias + scale * sum of x^2)^beta.
 };

@@ -10,7 +10,7 @@ namespace lenslet {
 
 /// What a backend computes: count values.
 struct ReluProblem {
-  int64_t count;  ///< Values.
+  int64_t count;  ///< Of x and of y; 0 or more.
 };
 
 /// Supports every shape and needs no preparation.
