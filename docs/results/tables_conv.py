@@ -3,7 +3,7 @@
 import functools
 import re
 
-from common import PICTURES, ROOT, convbench_group, load, picture
+from common import PICTURES, ROOT, commit, convbench_group, load, picture
 
 import selection
 from results import Rows, geometric_mean
@@ -248,9 +248,10 @@ def sliced_k(folder):
 def resnet50(folder):
     """The convolutions of ResNet-50: a line per math mode and filter, a column per batch, what auto takes by cuDNN."""
     maths = [math for math in selection.MATH_MODES if (folder / RESNET_50.format(math)).exists()]
-    lines, batches, half, suspect = [], [], False, 0
+    lines, batches, half, suspect, notes = [], [], False, 0, []
     for math in maths:
-        rows = load(folder, RESNET_50.format(math)).rows.where(cache="hot")
+        document = load(folder, RESNET_50.format(math))
+        rows = document.rows.where(cache="hot")
         name = f"{math} tensors" if any(row.text("dt") for row in rows) else math
         pairs = {}  # by batch and filter: the fastest rows of ours and cuDNN
         for problem, mine in rows.by("problem").items():
@@ -267,6 +268,9 @@ def resnet50(folder):
                     pairs.setdefault(key, []).append((ours, theirs))
         batches = sorted({batch for batch, _ in pairs} | set(batches), key=int)
         half = half or (name != math and bool(pairs))
+        measured = sum(len(cell) for (_, size), cell in pairs.items() if size == "all")
+        ended = "" if document.status == "COMPLETE" else ", all that were measured before the run's time ended"
+        notes.append(f"{name} {measured} at {commit(document)}{ended}")
         for size in sorted({size for _, size in pairs}):
             cells = [pairs.get((batch, size), ()) for batch in batches]
             lines.append([name, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
@@ -276,7 +280,8 @@ def resnet50(folder):
             f" `auto` takes{', or `tensor_core` for tensors of 16 bits' if half else ''}, beside cuDNN in one run; hot,"
             " each in its faster layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many"
             " problems faster."
-            + (f" Left out: problems with a row above a measured ceiling (SUSPECT), {suspect}." if suspect else ""),
+            + (f" Left out: problems with a row above a measured ceiling (SUSPECT), {suspect}." if suspect else "")
+            + f" Problems measured: {'; '.join(notes)}.",
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
         )

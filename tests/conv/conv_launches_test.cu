@@ -233,11 +233,11 @@ Directions directions_of_tma(const Seen& seen) {
 
 Directions directions_of_kept(const Seen& seen) {
   const auto& shape = seen.argument<TmaShape>(0);
-  const TmaRing& ring = shape.ring;
-  return {{"positions", int64_t{shape.positions} / ring.q * ring.columns, 64},
+  const TmaKeptSizes& sizes = shape.kept;
+  return {{"positions", int64_t{shape.positions} / sizes.q * sizes.columns, 64},
           {"filters", shape.k, seen.number(4)},
-          {"rows of filters", ring.filter_rows, 1},
-          {"steps", ceil_div(shape.tiles, int64_t{seen.launch.grid.x}) * ring.filter_rows, ring.stages},
+          {"rows of filters", sizes.filter_rows, 1},
+          {"steps", ceil_div(shape.tiles, int64_t{seen.launch.grid.x}) * sizes.filter_rows, sizes.stages},
           {"channel steps", shape.channel_steps, 1},
           {"images", shape.positions / shape.plane, 1},
           {"tiles", shape.tiles, seen.launch.grid.x}};

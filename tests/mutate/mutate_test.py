@@ -130,7 +130,7 @@ class Verdicts(Scratch):
 
     def test_its_command_line(self):
         self.complaints(["killed"])
-        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts or the reason why not\n"))
+        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts, 0 the reason why not\n"))
         code, output = self.verdicts("--help")
         self.assertEqual((code, output[:19]), (0, "usage: verdicts.py "))
         for wrong in (["--halp"], [self.root, self.root]):

@@ -64,17 +64,18 @@ def complaints_of(root):
         for name, rows in others.items()
         for folder, git in rows
     ]
-    return found, len(listed)
+    unjudged = sum("unjudged" in fault for _, fault in listed)
+    return found, f"{len(listed) - unjudged} planted faults have verdicts, {unjudged} the reason why not"
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="verdicts.py", description="planted faults, and the verdicts kept on them")
     parser.add_argument("root", type=pathlib.Path, nargs="?", default=pathlib.Path(__file__).resolve().parents[2])
-    found, count = complaints_of(parser.parse_args(arguments).root)
+    found, summary = complaints_of(parser.parse_args(arguments).root)
     for line in found:
         print(f"verdicts: error: {line}", file=sys.stderr)
     if not found:
-        print(f"{count} planted faults have verdicts or the reason why not")
+        print(summary)
     return 1 if found else 0
 
 
