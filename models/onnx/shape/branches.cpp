@@ -45,7 +45,7 @@ class Inliner {
         const char* const side = *condition ? "then_branch" : "else_branch";
         const Attribute* const branch = node.find(side);
         if (!branch || branch->graph.empty())
-          throw DataError(concat(origin_, ": node ", quoted(node.name), " (If) lacks its ", side));
+          throw DataError(concat(origin_, ": node ", in_quotes(node.name), " (If) lacks its ", side));
         take(node, branch->graph);
         taken = true;
       } else {
@@ -61,7 +61,7 @@ class Inliner {
   void check_produced(const Node& node) const {
     for (const std::string& input : node.inputs)
       if (!input.empty() && values_.count(input) == 0)
-        throw DataError(concat(origin_, ": node ", quoted(node.name), " reads ", quoted(input),
+        throw DataError(concat(origin_, ": node ", in_quotes(node.name), " reads ", in_quotes(input),
                                ", which nothing before it in its branch or around it produces"));
   }
 
@@ -93,7 +93,7 @@ class Inliner {
   void take(const Node& choice, std::string_view graph) {
     Model branch = read_(graph);
     const auto fail = [&](const std::string& what) {
-      throw DataError(concat(origin_, ": node ", quoted(choice.name), " (If): its branch ", what));
+      throw DataError(concat(origin_, ": node ", in_quotes(choice.name), " (If): its branch ", what));
     };
     if (!branch.inputs.empty()) fail("has inputs");
     if (branch.outputs.size() != choice.outputs.size())
@@ -112,7 +112,7 @@ class Inliner {
     for (const Node& node : branch.nodes)
       for (const std::string& output : node.outputs)
         if (!output.empty() && (!made.insert(output).second || renamed.count(output) != 0))
-          fail(concat("produces ", quoted(output), " twice"));
+          fail(concat("produces ", in_quotes(output), " twice"));
     std::vector<Node> copies;  // outputs that no node of the branch makes, or that are named twice
     for (size_t i = 0; i < choice.outputs.size(); ++i) {
       const std::string& from = branch.outputs[i].name;
