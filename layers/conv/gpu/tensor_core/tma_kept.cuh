@@ -4,9 +4,9 @@
 // row is copied once for all of them: wgmma swizzles by the address (PTX ISA, "Shared Memory Matrix Layout"), so that a
 // tap's operand may begin at any row.
 //
-// Two warpgroups take turns: while one stores its tile, the other multiplies. A turn begins when all inputs of the tile
-// before are there. A barrier's parity distinguishes two consecutive rounds of the ring, no more. Without turns a
-// warpgroup could fall two rounds behind and take a new stage for an old one.
+// Two warpgroups take turns, as in CUTLASS's schedule "ping-pong": while one stores its tile, the other multiplies. A
+// turn begins when all inputs of the tile before are there. A barrier's parity distinguishes two consecutive rounds of
+// the ring, no more. Without turns a warpgroup could fall two rounds behind and take a new stage for an old one.
 #pragma once
 
 #include <climits>

@@ -10,8 +10,10 @@
 namespace lenslet {
 namespace tensor_core_ladder {
 
-constexpr int kGroups = 2, kWarps = 4 * kGroups, kThreads = kWarps * 32 + 32,
-              kBlock = 128;                                                         // and one warp copies
+constexpr int kBlock = 128;  // positions and filters of a tile
+constexpr int kGroups = 2, kWarps = 4 * kGroups;
+constexpr int kThreads = kWarps * 32 + 32;  // with the warp that copies
+
 constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandBytes;  // inputs, then filters
 constexpr int kStages = 3, kRingBytes = kStages * (kStageBytes + kBarrierPairBytes);
 
