@@ -41,8 +41,8 @@ show_only_gpu() {
   export CUDA_VISIBLE_DEVICES=${visible[$1]:-$1}
 }
 
-# The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk.
-readonly bench_parts=(lenet conv layers calls peers networks serve)
+# The parts of ./dev bench; calls, peers and networks require python3 with NumPy, serve requires wrk, counters ncu.
+readonly bench_parts=(lenet conv layers calls peers networks serve counters)
 
 # try "LINE" COMMAND…: as show. If the command fails, the others go on, and cmd_bench names it at the end: a peer with
 # wrong answers does not cost the other results. After Ctrl-C nothing goes on.
@@ -173,6 +173,17 @@ bench_serve() {
   [ "$built" != "build/$preset" ] || build beast_echo
   try "python3 apps/peers/serve_load.py" \
     python3 apps/peers/serve_load.py --build "$built" --device "$kind" --json "$out/serve.json"
+}
+
+bench_counters() {
+  if [ "$device" = cpu ]; then
+    say 'skipped: counters are of kernels on a GPU'
+  elif ! has_program ncu; then
+    say 'skipped: apps/counters/counters.py needs ncu of Nsight Compute'
+  else
+    try "python3 apps/counters/counters.py" \
+      python3 apps/counters/counters.py --build "$built" --device "$device" --json "$out/counters.json"
+  fi
 }
 
 cmd_bench() {

@@ -443,6 +443,7 @@ check_bench() {
   export CUDA_VISIBLE_DEVICES
   set_whole_stage
   stand_in wrk <<<':'
+  stand_in ncu <<<':'
   stand_in nvidia-smi <<<'echo "NVIDIA T4"'
   # shellcheck disable=SC2016  # the stand-in expands it
   stand_in python3 <<<'echo "python3 $* on ${CUDA_VISIBLE_DEVICES:-all}" >>../calls'
@@ -455,10 +456,10 @@ STAND_IN
   mkdir -p "$stage/kept/bin" "$stage/data"
   mv "$tools/lenslet" "$stage/kept/bin"
   touch "$stage/data/t10k-images-idx3-ubyte" "$stage/data/t10k-labels-idx1-ubyte"
-  local command=(staged bench --built kept --part 'lenet,calls,peers,networks,serve' --device)
+  local command=(staged bench --built kept --part 'lenet,calls,peers,networks,serve,counters' --device)
   GPU='NVIDIA H100 80GB HBM3' expect 0 'results: docs/results/20[0-9-]*-h100$' "${command[@]}" cuda:1
   for part in 'lenslet bench --device cuda:0' 'user_calls.py .*--device cuda:0' 'lenet5_peers.py .*--device cuda' \
-    'networks_peers.py .*--device cuda' 'serve_load.py .*--device cuda'; do
+    'networks_peers.py .*--device cuda' 'serve_load.py .*--device cuda' 'counters.py .*--device cuda:0'; do
     called "$part .*on 1$"
   done
   [ "$(grep -c 'on all$' "$work/calls")" -eq 1 ] || { echo 'FAILED: a part saw other GPUs:'; cat "$work/calls"; fail; }

@@ -1,0 +1,48 @@
+"""The tables of hardware counters on the kernels' pages, from counters.json of apps/counters/counters.py."""
+
+from common import load, rows_of
+
+from tables import markdown
+
+COUNTERS = "counters.json"
+# The pages of docs/kernels, and the beginnings of the names of what each shows.
+PAGES = {
+    "fused_lenet": ("whole-",),
+    "pooling_linear": ("linear-",),
+    "tensor_core": ("tf32-", "fp16-"),
+    "implicit_gemm": ("fp32-",),
+}
+COLUMNS = {
+    "issue slots": "issue_percent",
+    "FMA pipe": "fma_percent",
+    "tensor cores": "tensor_percent",
+    "shared memory": "shared_percent",
+    "L2": "l2_percent",
+    "memory": "memory_percent",
+    "warps": "warps_percent",
+}
+SHOWN_STALLS = 3
+
+
+def stalls(row):
+    """What a warp waits for most, with the cycles per issued instruction."""
+    reasons = [(reason, cycles) for reason, cycles in row["stalls"].items() if reason != "selected"]
+    return ", ".join(f"{reason.replace('_', ' ')} {cycles:.1f}" for reason, cycles in reasons[:SHOWN_STALLS])
+
+
+def counters(page, folder):
+    """The counters of the kernels that a page describes; empty without the file."""
+    rows = [row for row in rows_of(folder, COUNTERS).where(status="PASSED") if row["subject"].startswith(PAGES[page])]
+    if not rows:
+        return ""
+    lines = [
+        [f"`{row['kernel']}`", f"`{row['command']}`", *(f"{row[key]:.0f}" for key in COLUMNS.values()), stalls(row)]
+        for row in rows
+    ]
+    return markdown(
+        f"{load(folder, COUNTERS).device}, Nsight Compute, one launch each (`apps/counters/counters.py`): percent of"
+        " what each unit could do during the kernel, resident warps in percent of the most, and the cycles that a warp"
+        " waits per instruction issued, by reason:",
+        ["kernel", "command", *COLUMNS, "waits for"],
+        lines,
+    )
