@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+import provenance
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 FULL = ROOT / "docs" / "results.md"  # the page with the full tables
@@ -58,11 +60,19 @@ def commits():
     groups = {}
     for path, document in sorted(loaded.items()):
         key = (path.parent.name, commit(document), cpu_name(document))
-        groups.setdefault(key, []).append(f"`{path.name}`")
+        groups.setdefault(key, []).append(
+            f"`{path.name}`" + (" (a part)" if provenance.is_part(document.document) else "")
+        )
     return "\n".join(
         ["Commits of the files that these tables quote, and the processors beside which they were taken:", ""]
         + [f"- {folder}, {git}, {cpu}: {', '.join(names)}" for (folder, git, cpu), names in groups.items()]
     )
+
+
+def parts():
+    """A sentence that names the loaded files which lack a part of what their command measures; empty if none does."""
+    names = [f"`{path.name}`" for path, document in sorted(loaded.items()) if provenance.is_part(document.document)]
+    return f" The run was stopped before its end: {', '.join(names)}." if names else ""
 
 
 def newest(folder, pattern):

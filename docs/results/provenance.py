@@ -3,10 +3,11 @@
 
     python3 docs/results/provenance.py [docs/results]
 
-A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD, is accepted if the table of README.md
-beside the folders names that very file with the reason. What the table names must be there, and the table "What a
-folder holds" lists every file. Without the project's whole history commits are not compared with it, and the reason is
-printed.
+A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD, is accepted if a table of README.md
+beside the folders names that very file with the reason. A file that lacks a part of what its command measures
+(`status` INTERRUPTED or ERROR, `interrupted`, or `complete` false) is accepted if the table "Files of a part" names it;
+that table names no other file. What a table names must be there, and the table "What a folder holds" lists every file.
+Without the project's whole history commits are not compared with it, and the reason is printed.
 Exit codes: 0 no complaint, 1 complaints. Python's standard library alone.
 """
 
@@ -18,21 +19,29 @@ import sys
 from pathlib import Path
 
 DRAWN = {".svg", ".html"}  # by update_readme.py, from the JSON files
-ROW = re.compile(r"^\| ((?:`20[\w-]+/[\w.-]+`(?:, )?)+) \| *(.*?) *\|$", re.M)
+ROW = re.compile(r"^\| `(20[\w-]+)` \| ((?:`[\w.-]+`(?:, )?)+) \| *(.*?) *\|$", re.M)
+PARTS = "### Files of a part\n"
 
 
-def named(results):
-    """{"FOLDER/FILE": the reason} of README.md's table."""
+def page_of(results):
     page = results / "README.md"
-    rows = ROW.findall(page.read_text()) if page.exists() else []
-    return {name: reason for names, reason in rows for name in re.findall(r"`([^`]+)`", names)}
+    return page.read_text() if page.exists() else ""
+
+
+def section(text, heading):
+    """What follows a heading, up to the next heading."""
+    return re.split(r"^#", text.partition(heading)[2], maxsplit=1, flags=re.M)[0]
+
+
+def named(text):
+    """{"FOLDER/FILE": the reason} of README.md's tables of folder, files and reason."""
+    rows = ROW.findall(text)
+    return {f"{folder}/{file}": reason for folder, files, reason in rows for file in re.findall(r"`([^`]+)`", files)}
 
 
 def listed(results):
     """Patterns of the file names in README.md's table "What a folder holds"; None without that table."""
-    page = results / "README.md"
-    text = page.read_text() if page.exists() else ""
-    _, found, rest = text.partition("## What a folder holds\n")
+    _, found, rest = page_of(results).partition("## What a folder holds\n")
     rows = re.findall(r"^\| (.*?) \|", rest.split("\n\n")[0], re.M)
     names = re.findall(r"`([\w<>-]+\.(?:json|html|svg))`", "\n".join(rows))
     return [re.compile(re.sub("<[^>]*>", r"[\\w-]+", re.escape(name))) for name in names] if found else None
@@ -46,6 +55,12 @@ def runs(document):
     if "machine" in document:
         return [document["machine"]]
     return document.get("machines") or [row.get("machine") or {} for row in document.get("rows", [])]
+
+
+def is_part(document):
+    """Whether a file lacks a part of what its command measures: it was stopped, failed, or states so by `complete`."""
+    stopped = document.get("interrupted") or document.get("complete") is False
+    return bool(stopped) or document.get("status", "COMPLETE") != "COMPLETE"
 
 
 def history_of(results):
@@ -90,8 +105,9 @@ def project_history(results):
     return history, reason
 
 
-def complaints_of(path, table, history=None):
-    """What is wrong with a file; `table` is what named() returns, `history` the commits of project_history()."""
+def complaints_of(path, table, parts, history=None):
+    """What is wrong with a file; `table` is what named() returns of README.md, `parts` of the section PARTS alone, and
+    `history` the commits of project_history()."""
     name = f"{path.parent.name}/{path.name}"
     if path.suffix in DRAWN:
         return
@@ -119,6 +135,13 @@ def complaints_of(path, table, history=None):
             f"{name}: of a modified tree: measure it at a commit, or name the file and the reason in the table of "
             "docs/results/README.md"
         )
+    if is_part(document) and not parts.get(name):
+        yield (
+            f"{name}: has a part of what its command measures (status, interrupted or complete): measure all, or name "
+            'the file, what ended the run and what is there in "Files of a part" of docs/results/README.md'
+        )
+    if not is_part(document) and name in parts:
+        yield f'{name}: "Files of a part" of docs/results/README.md names it, but it is complete'
     for git in sorted(commits - {None}) if history is not None and not table.get(name) else ():
         if not contains(history, git):
             yield (
@@ -129,9 +152,10 @@ def complaints_of(path, table, history=None):
 
 def complaints(results, history=None):
     """What is wrong with the folders of `results`, and with the table; `history`: those of project_history()."""
-    files, table, names = sorted(results.glob("20*/*")), named(results), listed(results)
+    files, names = sorted(results.glob("20*/*")), listed(results)
+    table, parts = named(page_of(results)), named(section(page_of(results), PARTS))
     there = {f"{path.parent.name}/{path.name}" for path in files}
-    found = [complaint for path in files for complaint in complaints_of(path, table, history)]
+    found = [complaint for path in files for complaint in complaints_of(path, table, parts, history)]
     found += [
         f'README.md: "What a folder holds" does not list {path.parent.name}/{path.name}'
         for path in files

@@ -13,10 +13,11 @@ draws report.html with apps/report and the pictures with draw.py, which need mat
 library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
-pages are written without it and name it. A result file without commit or machine, or of a modified tree, is refused
-(provenance.py). --check rejects a page or picture of other files than those there, a speed that README.md or
-docs/results.md states outside the markers, one that a kernel's page states without a link to a result file, and one
-that another page states beside a link to a result file that lacks it, or beside a commit that is not the file's.
+pages are written without it and name it. A result file is refused (provenance.py) without commit or machine, and if it
+is of a modified tree, or of a part, that docs/results/README.md does not name. --check rejects a page or picture of
+other files than those there, a speed that README.md or docs/results.md states outside the markers, one that a kernel's
+page states without a link to a result file, and one that another page states beside a link to a result file that lacks
+it, or beside a commit that is not the file's.
 """
 
 import argparse
@@ -60,7 +61,8 @@ def source(page, *first):
         f"[{folder.name}]({common.link(folder, page)})" + (at_commits(folder) if page != FULL else "")
         for folder in folders
     ]
-    return f"From {' and '.join(filter(None, [', '.join(links[:-1]), links[-1]]))}{BY}"
+    stopped = common.parts() if page != FULL else ""  # there common.commits() marks them
+    return f"From {' and '.join(filter(None, [', '.join(links[:-1]), links[-1]]))}{BY}{stopped}"
 
 
 def page_link(gpu):

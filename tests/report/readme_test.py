@@ -48,7 +48,13 @@ class Readme(support.ReportTest):
         self.history = history = tree / "docs" / "results" / "history.csv"
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
+        page = gpu.parent / "README.md"  # without the rows of what was removed
+        rows = re.compile(r"^\| `(20[\w-]+)` \| (`.*?`) \| .*\n", re.M)
+        page.write_text(rows.sub(lambda row: row[0] if self.are_there(row[1], row[2]) else "", page.read_text()))
         self.full, self.direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
+
+    def are_there(self, folder, files):
+        return all((self.gpu.parent / folder / name).exists() for name in re.findall(r"`([^`]+)`", files))
 
     def update(self, *arguments, of=None):
         return subprocess.run(
@@ -64,6 +70,7 @@ class Readme(support.ReportTest):
         self.states_the_commits_of_old_words()
         self.without_convbenchs_files()
         self.without_rows_that_a_table_needs()
+        self.of_a_run_that_was_stopped()
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
         self.with_the_ladder_of_tensor_cores()
@@ -128,6 +135,26 @@ class Readme(support.ReportTest):
         self.assertEqual(run.returncode, 1)
         self.assertIn(f"{self.gpu.name}/peers.json: of a modified tree", run.stderr)
         (self.gpu / "peers.json").write_text(peers)
+
+    def of_a_run_that_was_stopped(self):
+        """A file of a part is refused without its row, and the pages mark it."""
+        peers, page = (self.gpu / "peers.json").read_text(), self.gpu.parent / "README.md"
+        (self.gpu / "peers.json").write_text(json.dumps({**json.loads(peers), "status": "INTERRUPTED"}))
+        run = self.update()
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"{self.gpu.name}/peers.json: has a part of what its command measures", run.stderr)
+        before = page.read_text()
+        table = "### Files of a part\n| folder | files | what ended the run, and what the file has |\n|---|---|---|\n"
+        self.assertEqual(before.count(table), 1)
+        page.write_text(
+            before.replace(table, f"{table}| `{self.gpu.name}` | `peers.json` | a limit, after one batch |\n")
+        )
+        self.assertEqual(self.update().stderr, "")
+        self.assertIn("The run was stopped before its end: `peers.json`.", (self.tree / "README.md").read_text())
+        self.assertRegex(self.full.read_text(), r"`peers\.json` \(a part\)")
+        page.write_text(before)
+        (self.gpu / "peers.json").write_text(peers)
+        self.assertEqual(self.update().returncode, 0)
 
     def with_calls_of_a_later_folder(self):
         """Whole calls are those of the newest folder of a GPU with them, and name it."""

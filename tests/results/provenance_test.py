@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/results/provenance.py finds a result file without schema, commit or machine, and one of a tree that is lost."""
+"""docs/results/provenance.py finds a result file without schema, commit or machine, of a lost tree, or of a part."""
 
 import json
 import pathlib
@@ -20,6 +20,10 @@ TESTS = {"schema": "lenslet.tests/1", "machine": RUN, "rows": []}
 BENCH = {"schema": "lenslet.results/1", "meta": {"git": "b", "dirty": False}, "host": {"cpu": "a"}, "results": []}
 KEPT = {"schema": "lenslet.mutate/1", "machines": [RUN], "rows": [{"git": "b"}]}
 COMMANDS = {"schema": "lenslet.commands/1", "rows": [{"machine": RUN}]}
+
+
+def row_of(files, reason):
+    return f"| `2026-01-01-card` | `{files}` | {reason} |"
 
 
 class Provenance(unittest.TestCase):
@@ -68,13 +72,29 @@ class Provenance(unittest.TestCase):
             {**KEPT, "machines": [{**RUN, "dirty": True}]},
         ):
             self.assertIn(f"{NAME}: of a modified tree", self.complaints(document)[0])
-            self.assertEqual(self.complaints(document, f"| `{NAME}` | dirty: planted |"), [])
-            self.assertIn("of a modified tree", self.complaints(document, f"| `{NAME}` |  |")[0])
-            self.assertIn("of a modified tree", self.complaints(document, f"see `{NAME}`")[0])
-            self.assertIn("of a modified tree", self.complaints(document, "| `2026-01-01-card/` | all |")[0])
+            self.assertEqual(self.complaints(document, row_of("x.json", "dirty: planted")), [])
+            for other in (row_of("x.json", ""), f"see `{NAME}`", row_of("", "all"), "| `2026-01-01-card/` | | all |"):
+                self.assertIn("of a modified tree", self.complaints(document, other)[0])
+
+    def test_a_file_of_a_part_requires_a_row_of_its_table(self):
+        heading, row, other = "### Files of a part", row_of("x.json", "a limit after 2 of 3"), "### Other files"
+        for document in (
+            {**BENCH, "status": "INTERRUPTED", "interrupted": True},
+            {**BENCH, "status": "ERROR", "interrupted": False},
+            {**BENCH, "interrupted": True},
+            {**KEPT, "complete": False},
+            {**TESTS, "complete": False},
+        ):
+            self.assertIn(f"{NAME}: has a part of what its command measures", self.complaints(document)[0])
+            self.assertEqual(self.complaints(document, heading, row), [])
+            for rows in ((row,), (other, row), (heading, other, row), (heading, row_of("x.json", ""))):
+                self.assertIn(f"{NAME}: has a part", self.complaints(document, *rows)[0])
+        for document in (BENCH, {**BENCH, "status": "COMPLETE", "interrupted": False}, {**KEPT, "complete": True}):
+            self.assertEqual(self.complaints(document), [])
+            self.assertIn("names it, but it is complete", self.complaints(document, heading, row)[0])
 
     def test_a_row_without_its_file(self):
-        rows = f"| `{NAME}`, `2026-01-01-card/y.json` | dirty: planted |"
+        rows = row_of("x.json`, `y.json", "dirty: planted")
         self.assertEqual(self.complaints(TESTS, rows), ["README.md: there is no 2026-01-01-card/y.json"])
 
     def test_a_file_that_the_page_does_not_list(self):
@@ -119,7 +139,7 @@ class Provenance(unittest.TestCase):
         kept.write_text(json.dumps({**TESTS, "machine": {**RUN, "git": old}}))
         self.assertEqual(provenance.project_history(self.results), ([head, old], ""))
         kept.unlink()
-        (self.results / "README.md").write_text(f"| `{NAME}` | of a commit that is lost |\n")
+        (self.results / "README.md").write_text(row_of("x.json", "of a commit that is lost") + "\n")
         self.assertEqual(provenance.complaints(self.results, [head, old]), [])
 
         shallow = tree / "shallow"
