@@ -14,6 +14,10 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import catchers
+import fault_list
+import judging
+import kept_verdicts
 import mutate
 import verdicts
 
@@ -81,7 +85,7 @@ class Verdicts(Scratch):
     def complaints(self, status, judged=None, row=None, **keys):
         """With a fault `planted`, and kept verdicts on `judged`, by default the same fault."""
         self.faults(fault("planted", **keys))
-        more = {"git": "aaa", "digest": mutate.digest_of(judged or fault("planted", **keys)), **(row or {})}
+        more = {"git": "aaa", "digest": fault_list.digest_of(judged or fault("planted", **keys)), **(row or {})}
         rows = [{"name": "planted", "status": each, **more} for each in status]
         self.write("docs/results/gpu/mutate.json", json.dumps({"rows": rows}))
         return verdicts.complaints_of(self.root)[0]
@@ -95,6 +99,18 @@ class Verdicts(Scratch):
         self.assertIn("no verdict", self.complaints(["skipped"])[0])
         self.assertIn("the verdict of docs/results is survived", self.complaints(["survived"])[0])
         self.assertIn('remove "unjudged"', self.complaints(["killed"], unjudged="needs a GPU")[0])
+
+    def test_a_survivor_is_listed_with_its_reason(self):
+        why = "2026-11-30: no test reads it"
+        for kept in ([], ["survived"], ["skipped"]):
+            self.assertEqual(self.complaints(kept, survived=why), [])
+        self.assertEqual(
+            self.verdicts(self.root),
+            (0, f"0 planted faults have verdicts; 0 unjudged, 1 survived: planted\nsurvived: planted: {why}\n"),
+        )
+        for kept in (["killed"], ["survived", "killed"]):
+            self.assertIn('remove "survived"', self.complaints(kept, survived=why)[0])
+        self.assertIn('write "survived": "DATE: REASON"', self.complaints(["survived"], unjudged="new")[0])
 
     def test_a_verdict_counts_for_the_text_that_was_judged(self):
         for key, was in (("file", "layers/sum.h"), ("before", "sum = bias + 0;"), ("after", "sum = 1;")):
@@ -110,10 +126,10 @@ class Verdicts(Scratch):
 
     def test_a_carried_verdict_has_its_reason(self):
         judged = fault("planted", before="total = bias;", after="total = 0;")
-        carried = {"carried_to": mutate.digest_of(fault("planted")), "carried_because": "total is now sum"}
+        carried = {"carried_to": fault_list.digest_of(fault("planted")), "carried_because": "total is now sum"}
         self.assertEqual(self.complaints(["killed"], judged, carried), [])
         self.assertIn("belong together", self.complaints(["killed"], judged, {**carried, "carried_because": ""})[0])
-        carried["carried_to"] = mutate.digest_of(fault("planted", after="sum = 1;"))
+        carried["carried_to"] = fault_list.digest_of(fault("planted", after="sum = 1;"))
         self.assertIn("judged at aaa", self.complaints(["killed"], judged, carried)[0])
 
     def test_a_verdict_without_a_fault_is_removed(self):
@@ -130,7 +146,7 @@ class Verdicts(Scratch):
 
     def test_its_command_line(self):
         self.complaints(["killed"])
-        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts, 0 the reason why not\n"))
+        self.assertEqual(self.verdicts(self.root), (0, "1 planted faults have verdicts; 0 unjudged, 0 survived\n"))
         code, output = self.verdicts("--help")
         self.assertEqual((code, output[:19]), (0, "usage: verdicts.py "))
         for wrong in (["--halp"], [self.root, self.root]):
@@ -201,7 +217,7 @@ class Carry(Scratch):
         self.faults(old)
         self.git("add", "tests")
         self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "x")
-        row = {"name": old["name"], "area": "cpu", "status": "killed", "digest": mutate.digest_of(old)}
+        row = {"name": old["name"], "area": "cpu", "status": "killed", "digest": fault_list.digest_of(old)}
         row["git"] = self.git("rev-parse", "--short=8", "HEAD").strip()
         self.keep(row)
         self.write(now["file"], "sum = bias;\nsum += x;\n")
@@ -213,8 +229,8 @@ class Carry(Scratch):
 
     def keep(self, *rows):
         machines = [{"git": git} for git in sorted({row["git"] for row in rows})]
-        document = {"schema": mutate.SCHEMA, "machines": machines, "complete": True, "rows": list(rows)}
-        self.write("docs/results/gpu/mutate.json", mutate.as_json(document))
+        document = {"schema": kept_verdicts.SCHEMA, "machines": machines, "complete": True, "rows": list(rows)}
+        self.write("docs/results/gpu/mutate.json", kept_verdicts.as_json(document))
 
     def kept(self):
         return json.loads((self.root / "docs/results/gpu/mutate.json").read_text())
@@ -226,7 +242,7 @@ class Carry(Scratch):
         code, output = self.mutate("carry")
         why = "moved from layers/total.cpp, total is now sum"
         self.assertEqual((code, output), (0, f"dropped_bias, judged at {row['git']}: carried: {why}\n"))
-        carried = {**row, "carried_to": mutate.digest_of(fault()), "carried_because": why}
+        carried = {**row, "carried_to": fault_list.digest_of(fault()), "carried_because": why}
         self.assertEqual(self.kept()["rows"], [carried])
         self.assertEqual(verdicts.complaints_of(self.root)[0], [])
         self.assertEqual(self.mutate("carry"), (0, ""))
@@ -254,7 +270,7 @@ class Carry(Scratch):
             ("x - y;", "x - z;", None),
         ):
             old = {"file": "f", "before": "x = y;", "after": "x = z;"}
-            self.assertEqual(mutate.what_changed(old, {"file": "f", "before": before, "after": after}), words)
+            self.assertEqual(kept_verdicts.what_changed(old, {"file": "f", "before": before, "after": after}), words)
 
     def test_an_unknown_commit_is_named(self):
         row = self.judged(fault(after="sum = 1;"), fault())
@@ -265,7 +281,7 @@ class Carry(Scratch):
 
     def test_prune_removes_what_counts_for_no_fault(self):
         row = self.judged(fault(after="sum = 1;"), fault())
-        good = {"name": "dropped_bias", "area": "cpu", "status": "killed", "digest": mutate.digest_of(fault())}
+        good = {"name": "dropped_bias", "area": "cpu", "status": "killed", "digest": fault_list.digest_of(fault())}
         self.keep(row, {**good, "git": "bbb"}, {**good, "name": "gone", "git": "ccc"})
         code, output = self.mutate("prune")
         self.assertEqual(code, 0)
@@ -273,7 +289,12 @@ class Carry(Scratch):
             self.assertIn(f"gpu: {name}, judged at {git}, is removed", output)
         kept = self.kept()
         self.assertEqual((kept["rows"], kept["machines"]), ([{**good, "git": "bbb"}], [{"git": "bbb"}]))
-        self.assertEqual(self.mutate("prune"), (0, ""))
+        self.faults(
+            fault(),
+            fault("new", unjudged="2026-11-30: new"),
+            fault("alive", survived="2026-11-30: no test reads it"),
+        )
+        self.assertEqual(self.mutate("prune"), (0, "without a verdict: 1 unjudged, 1 survived: alive\n"))
 
 
 class Check(Scratch):
@@ -284,8 +305,15 @@ class Check(Scratch):
         return output
 
     def test_a_list_that_fits(self):
+        rows = (
+            fault(),
+            fault("other", caught_by=None, equivalent="same sum"),
+            fault("new", unjudged="2026-11-30: new"),
+            fault("alive", survived="2026-11-30: no test reads it"),
+        )
         self.assertIn(
-            "2 planted faults stand", self.complaint(fault(), fault("other", caught_by=None, equivalent="same sum"))
+            "4 planted faults stand in the tree as the list has them; 1 unjudged, 1 survived: alive\n",
+            self.complaint(*rows),
         )
 
     def test_what_is_wrong_with_an_entry(self):
@@ -300,6 +328,13 @@ class Check(Scratch):
             (fault(side="tpu"), "cpu or gpu"),
             (fault(after=None), "missing keys ['after']"),
             (fault(why="x"), "unknown keys ['why']"),
+            (fault(unjudged="new"), "unjudged is \"DATE: REASON\", found 'new'"),
+            (fault(survived="2026-11-30: "), 'survived is "DATE: REASON"'),
+            (fault(survived="2026-11-30: x", unjudged="2026-11-30: x"), "one of unjudged, survived and equivalent"),
+            (
+                fault(survived="2026-11-30: x", caught_by=None, equivalent="y"),
+                "one of unjudged, survived and equivalent",
+            ),
             (fault("Dropped"), "a name is of"),
             (fault("unmutated"), "a name is of"),
             (fault(caught_by=[{"test": "none", "filter": "*"}]), "lenslet_test(none"),
@@ -348,7 +383,7 @@ class Here(Scratch):
         document = json.loads(report.read_text()) if report.exists() else {"rows": []}
         if report.exists():
             self.assertLessEqual({"cpu", "cores", "gpus", "git", "time_utc"}, set(document["machine"]))
-        digests = {row["name"]: mutate.digest_of(row) for row in mutate.read_faults(self.root)[0]}
+        digests = {row["name"]: fault_list.digest_of(row) for row in mutate.read_faults(self.root)[0]}
         rows = document["rows"]
         self.assertEqual([row["digest"] for row in rows], [digests[row["name"]] for row in rows])
         return (*result, {row["name"]: row["status"] for row in rows})
@@ -508,8 +543,8 @@ class Elsewhere(Scratch):
             self.assertEqual((code, status), (0 if expected == "killed" else 1, expected), body)
 
     def test_a_hang_is_killed_with_the_word(self):
-        self.addCleanup(setattr, mutate, "AT_LEAST", mutate.AT_LEAST)
-        mutate.AT_LEAST = 0.5
+        self.addCleanup(setattr, judging, "AT_LEAST", judging.AT_LEAST)
+        judging.AT_LEAST = 0.5
         code, output, status = self.run_programs("exec sleep 60\n")
         self.assertEqual((code, status), (0, "killed"))
         self.assertIn("hang", output)
@@ -560,8 +595,8 @@ class Elsewhere(Scratch):
     def test_a_run_keeps_its_limit_to_itself(self):
         """Threads share the options, so none of them may write there."""
         options, catcher = argparse.Namespace(gpus=2), {"test": "layers_gpu", "filter": "Sum.*"}
-        with mock.patch.object(mutate.sanitize, "run_piece", side_effect=lambda *given: given[2].limit):
-            found = [mutate.run_catcher(options, catcher, "program", "name", limit, 0) for limit in (30, 400)]
+        with mock.patch.object(catchers.sanitize, "run_piece", side_effect=lambda *given: given[2].limit):
+            found = [catchers.run_catcher(options, catcher, "program", "name", limit, 0) for limit in (30, 400)]
         self.assertEqual((found, vars(options)), ([30, 400], {"gpus": 2}))
 
     def test_data_files_that_are_elsewhere(self):
