@@ -218,22 +218,6 @@ TEST(Resident, EndsWithItsLeaseUnderLoad) {
   EXPECT_GT(resident.launches(), 3);
 }
 
-// The next image is always there: only the lease ends a kernel.
-TEST(Resident, EndsWithItsLeaseWhileEverySlotIsFull) {
-  SKIP_WITHOUT_CLUSTERS();
-  constexpr int64_t kAhead = ResidentLenet5::kMaxBatch, kAll = 20000;
-  ResidentOptions options;
-  options.lease_ms = 1;
-  ResidentLenet5 resident(builtin_lenet5_weights(), options);
-  std::vector<Prediction> predictions(static_cast<size_t>(kAll));
-  for (int64_t next = 0; next < kAll + kAhead; ++next) {
-    if (next >= kAhead) resident.wait(1, &predictions[static_cast<size_t>(next - kAhead)]);
-    if (next < kAll) resident.submit(images().data() + next % kImages * kPixels, 1);
-  }
-  for (int64_t i = 0; i < kAll; ++i) expect_prediction(predictions[static_cast<size_t>(i)], i % kImages);
-  EXPECT_GE(resident.launches(), 10) << "20,000 images take some 40 ms";
-}
-
 // The kernel writes all shared memory that it reads: remains of an earlier kernel have no effect.
 TEST(Resident, StartsOnSharedMemoryFullOfNans) {
   SKIP_WITHOUT_CLUSTERS();

@@ -14,9 +14,12 @@ lenslet_test(resident_gpu SOURCES lenet/resident_gpu_test.cpp SHARED lenet/lenet
 lenslet_python_test(logit_tolerances "${CMAKE_CURRENT_LIST_DIR}/tolerances_test.py")
 set_tests_properties(logit_tolerances PROPERTIES LABELS tree)  # independent of the build, like the checks of the tree
 if(LENSLET_HAS_CUDA)
-  # Which backends and launches GPUs get that are not there: simulated ones.
+  # On simulated GPUs: which backends and launches they get, and the host's side of a resident kernel.
   lenslet_test(gpu_choices SOURCES lenet/gpu_choices_test.cpp DEPENDS lenslet_models)
   lenslet_simulate_gpu(gpu_choices)
+  lenslet_test(resident_protocol SOURCES lenet/resident_protocol_test.cpp DEPENDS lenslet_models)
+  lenslet_simulate_gpu(resident_protocol)
+  lenslet_test(resident_lease_gpu SOURCES lenet/resident_lease_gpu_test.cpp DEPENDS lenslet_models GPU)
 endif()
 
 lenslet_test_reads(logit_tolerances layers/softmax models/fused_lenet5/winograd.h tests/support weights)

@@ -112,6 +112,7 @@ RULES = (
         ("memcheck", "initcheck", "synccheck"),
     ),
     rule("resident_gpu", r".*"),
+    rule("resident_lease_gpu", r".*"),
     rule("framework_gpu", r"(?!GpuTensor\.RunsOutOfMemory|GpuStream\.AFailedCapture).*"),
     rule("embedding_gpu", r"(?P<piece>\w+\.(?!FusedIsFaster)\w+).*", ("memcheck",)),
     rule("devices_gpu", r"(?P<piece>DevicesGpu\.(AllOfOne|HasABus)\w+)", ("memcheck",)),
