@@ -22,7 +22,8 @@ if(LENSLET_HAS_CUDA)
   lenslet_test(conv_sizes SOURCES conv/conv_sizes_test.cu DEPENDS lenslet_conv_verify GPU)
 
   # The launches of the GPU kernels, on simulated GPUs.
-  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu DEPENDS lenslet_conv lenslet_test_on_gpu)
+  lenslet_test(conv_launches SOURCES conv/conv_launches_test.cu conv/launch_limits_test.cu
+               DEPENDS lenslet_conv lenslet_test_on_gpu)
   lenslet_simulate_gpu(conv_launches)
 endif()
 if(TARGET CUDNN::cudnn)
