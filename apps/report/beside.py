@@ -1,6 +1,6 @@
 """Two runs side by side: the rows of both, with their ratios, and their figures.
 
-The verdicts are those of `convbench compare` (docs/measuring.md, "Comparing two files").
+The verdicts are those of `convbench compare` (docs/comparing.md, "Comparing two files").
 """
 
 import math

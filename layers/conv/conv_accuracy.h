@@ -35,7 +35,7 @@ namespace lenslet {
 /// so that only the largest input of the image bounds their rounding.
 struct ConvAccuracy {
   double constant = 1.01;         // worst-case roundings of a term, divided by T
-  bool exact_on_integers = true;  // results for small integers are bit exact (docs/measuring.md)
+  bool exact_on_integers = true;  // results for small integers are bit exact (docs/verification.md)
   bool by_image_maximum = false;  // M counts the image's largest input
   double product_error = 0;       // relative, of each product
   int storings = 1;               // roundings to the tensor's type, one after another, if that is not fp32
