@@ -267,7 +267,7 @@ Lane& Model::State::lane(int64_t batch, InputOutput call) {
 
 std::unique_ptr<Lane> Model::State::build(int64_t batch, InputOutput pass) {
   BuildOptions options = setup_->call_options(batch, pass);
-  // The bus carries a few images faster than two copies can be enqueued (docs/kernels/fused_lenet.md).
+  // The bus carries a few images faster than two copies can be enqueued (docs/kernels/fused_lenet_calls.md).
   options.mapped_io =
       options.device.is_cuda() && options.execution == Plan::kFused && batch <= PolledLenet5::kMaxBatch;
   try {

@@ -8,7 +8,7 @@
 // filters in Toeplitz form, four neighbouring outputs from one run of eight pixels; conv2 and the fully connected
 // layers are weights x activations. Fragments after the PTX ISA, "Matrix fragments for mma.m16n8k16". Products chained
 // in registers as in T. Dao et al., "FlashAttention" (arXiv:2205.14135). Everything else is this project's own;
-// docs/kernels/fused_lenet.md derives it.
+// docs/kernels/fused_lenet_mma.md derives it.
 #include "framework/base/counted.h"
 #include "framework/device/cuda_check.h"
 #include "framework/device/gpu_queries.h"

@@ -1,5 +1,5 @@
 // Internal: LeNet-5 on tensor cores, fp16 products and fp32 sums, 8 or 16 images per warp; its convolutions also in
-// 8-bit integers. docs/kernels/fused_lenet.md has a diagram of the data flow. Formula and sources: ../mma.cu.
+// 8-bit integers. docs/kernels/fused_lenet_mma.md has a diagram of the data flow. Formula and sources: ../mma.cu.
 #pragma once
 
 #include "models/fused_lenet5/gpu/mma/fp16_conv.cuh"
