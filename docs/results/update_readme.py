@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the numbers of README.md, results.md and kernels/ in docs from results folders, or checks them.
+"""Writes the numbers of README.md, docs/results.md, docs/kernels/ and weights/README.md, or checks them.
 
     python3 docs/results/update_readme.py docs/results/2026-11-27-h100 docs/results/2026-11-27-cpu
         [--partial] [--report | --check]
@@ -17,7 +17,8 @@ pages are written without it and name it. A result file is refused (provenance.p
 is of a modified tree, or of a part, that docs/results/README.md does not name. --check rejects a page or picture of
 other files than those there, a speed that README.md or docs/results.md states outside the markers, one that a kernel's
 page states without a link to a result file, and one that another page states beside a link to a result file that lacks
-it, or beside a commit that is not the file's.
+it, or beside a commit that is not the file's. weights/README.md has its tables from training.json and robust.json
+beside it.
 """
 
 import argparse
@@ -36,6 +37,7 @@ import tables_conv
 import tables_lenet
 import tables_networks
 import tables_serve
+import tables_weights
 from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 from results import BadFile
@@ -158,7 +160,7 @@ def sections(gpu, cpu):
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
         pages[page] = {"measured": f"{text}\n\n{source(page, gpu)}"}
-    return pages
+    return pages | {tables_weights.README: tables_weights.sections()}
 
 
 def lacking():

@@ -76,6 +76,7 @@ class Readme(support.ReportTest):
         self.with_the_ladder_of_tensor_cores()
         self.with_convolutions_of_resnet50()
         self.with_deep_shapes_by_type()
+        self.writes_the_tables_of_the_weights()
         self.keeps_the_history()
         self.detects_other_files()
         self.detects_numbers_written_by_hand()
@@ -155,6 +156,21 @@ class Readme(support.ReportTest):
         page.write_text(before)
         (self.gpu / "peers.json").write_text(peers)
         self.assertEqual(self.update().returncode, 0)
+
+    def writes_the_tables_of_the_weights(self):
+        """The model card has the figures of the training's records, rounded to two decimals."""
+        card, record = self.tree / "weights/README.md", self.tree / "weights/robust.json"
+        page, kept = card.read_text(), record.read_text()
+        self.assertIn("| shear | 98.95 % | 99.12 % | 99.18 % |", page)
+        record.write_text(kept.replace('"shear": 98.955', '"shear": 12.345'))
+        run = self.update("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("README.md's results differ from the files", run.stderr)
+        self.assertEqual(self.update().returncode, 0)
+        self.assertIn("| shear | 12.35 % | 99.12 % |", card.read_text())
+        record.write_text(kept)
+        self.assertEqual(self.update().returncode, 0)
+        self.assertEqual(card.read_text(), page)
 
     def with_calls_of_a_later_folder(self):
         """Whole calls are those of the newest folder of a GPU with them, and name it."""
