@@ -20,6 +20,7 @@ except ImportError as reason:
     print(f"skipped: {reason} (./dev test --apps installs it)")
     sys.exit(77)
 import bank  # noqa: E402
+import choice  # noqa: E402
 import corruptions  # noqa: E402
 import lenet5  # noqa: E402
 import outliers  # noqa: E402
@@ -62,12 +63,12 @@ class TrainingData(unittest.TestCase):
     def test_as_many_digits_are_refused_as_keep_99_percent_for_sure(self):
         # Exact sums in fractions: P(X <= 38) = 0.0466 and P(X <= 39) = 0.0636 of 5,000.
         for count in (300, 1000, 5000):
-            refused, share = train_lenet5.refused_digits(count), Fraction(1, 100)
+            refused, share = choice.refused_digits(count), Fraction(1, 100)
             at_most = sum(math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(refused + 1))
             one_more = math.comb(count, refused + 1) * share ** (refused + 1) * (1 - share) ** (count - refused - 1)
             self.assertLessEqual(at_most, Fraction(1, 20), count)
             self.assertGreater(at_most + one_more, Fraction(1, 20), count)
-        self.assertEqual(train_lenet5.refused_digits(5000), 38)
+        self.assertEqual(choice.refused_digits(5000), 38)
 
     def test_records_have_a_line_for_each_student(self):
         record = {"lr": [0.001, 0.003], "students": [{"seed": 1, "wrong": 19}, {"seed": 2, "wrong": None}], "x": "{\n"}
