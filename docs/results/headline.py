@@ -206,10 +206,10 @@ def results_table(gpu, cpu):
     gpu_parts, conv_parts = ([part(folders.get(part, gpu)) for part in some] for some in (GPU_PARTS, CONV_PARTS))
     parts = [*gpu_parts, lenet_on_cpu(cpu), *conv_parts]
     return tables.markdown(
-        f"{common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images are classified"
-        f" correctly, as by PyTorch with the same weights, with each of the {common.combinations(matrix)} on the GPU."
-        f" Unless a row states otherwise, it was measured on an {peers.device} with the images in GPU memory."
-        " The sides of a comparison take turns in one run. Times and rates are medians:",
+        f"Lenslet classifies {common.digits_right(peers, matrix)} of {peers['digits']['images']:,} MNIST test images"
+        f" correctly, on the GPU with each of the {common.combinations(matrix)}. PyTorch with the same weights"
+        f" classifies as many. Unless a row states otherwise, it was measured on an {peers.device} with the images in"
+        " GPU memory. The sides of a comparison take turns in one run. Times and rates are medians:",
         ["what", "Lenslet", "fastest peer", "ratio", "how"],
         [headline.line() for part in parts for headline in part],
     )

@@ -276,11 +276,15 @@ def resnet50(folder):
             lines.append([name, size if size == "all" else f"{size}×{size}", *map(against_cudnn, cells)])
     return (
         markdown(
-            f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, by the backend that"
-            f" `auto` takes{', or `tensor_core` for tensors of 16 bits' if half else ''}, beside cuDNN in one run; hot,"
-            " each in its faster layout, geometric means: TFLOP/s, how many times as fast as cuDNN, and in how many"
-            " problems faster."
-            + (f" Left out: problems with a row above a measured ceiling (SUSPECT), {suspect}." if suspect else "")
+            f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, hot. A cell has"
+            " TFLOP/s (times as fast as cuDNN; in how many problems faster), as geometric means. Both sides are of one"
+            " run, each in its faster layout. Lenslet's side is the backend that `auto` takes"
+            f"{', for tensors of 16 bits `tensor_core`' if half else ''}."
+            + (
+                f" Problems left out, because a row is above a measured ceiling (SUSPECT): {suspect}."
+                if suspect
+                else ""
+            )
             + f" Problems measured: {'; '.join(notes)}.",
             ["math", "filter", *(f"batch {batch}" for batch in batches)],
             lines,
@@ -313,9 +317,9 @@ def deep_by_type(folder):
     means = {name: [pair[name] for pair in cells.values() if name in pair] for name in types}
     return (
         markdown(
-            f"**3×3 on tensor cores**, {load(folder, DEEP.format(types[0])).device}, batch 8, hot: `tensor_core`"
-            " beside cuDNN in one run per type, each in its faster layout: TFLOP/s, and how many times as fast as"
-            " cuDNN; the last line in geometric means, with the number of shapes in which it is faster.",
+            f"**3×3 on tensor cores**, {load(folder, DEEP.format(types[0])).device}, batch 8, hot. A cell has TFLOP/s"
+            " of `tensor_core` (times as fast as cuDNN). Both sides are of one run per type, each in its faster layout."
+            " The last line has geometric means, and in how many shapes `tensor_core` is faster.",
             ["problem", *map(type_title, types)],
             [
                 *(

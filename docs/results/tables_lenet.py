@@ -18,12 +18,13 @@ def digits(gpu):
     names = dict.fromkeys(row["side"].split(",")[0] for row in counted if row["math"] == "fp32")
     differing = sum(len(row["differences"]) for row in matrix.rows)
     worst = max((run["max_abs_difference_to_torch"] for run in document["lenslet_logits"]), default=None)
-    logits = "" if worst is None else f"; logits within {worst:.1e} of PyTorch's"
+    logits = "" if worst is None else f" Lenslet's logits are within {worst:.1e} of PyTorch's."
     reduced = {f"{row['math']} {row['correct']:,}" for row in counted if is_ours(row) and row["math"] != "fp32"}
     return (
-        f"**Digits.** {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images classified"
-        f" correctly in fp32: by {', '.join(names)}, and on the GPU with each of the {common.combinations(matrix)}"
-        f" ({differing} images classified differently{logits}). In reduced precision: {', '.join(sorted(reduced))}."
+        f"**Digits.** In fp32 {common.digits_right(peers, matrix)} of {document['images']:,} MNIST test images are"
+        f" classified correctly, by {', '.join(names)}. Lenslet does so on the GPU with each of the"
+        f" {common.combinations(matrix)}, which give {differing} images another class.{logits}"
+        f" In reduced precision it classifies correctly: {', '.join(sorted(reduced))}."
     )
 
 
