@@ -1,4 +1,4 @@
-// The network of docs/embedding.md, as the page has it, compared with fp64 layer by layer.
+// The network of docs/own_network.md, as the page has it, compared with fp64 layer by layer.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -51,10 +51,9 @@ if(LENSLET_INSTALL AND NOT LENSLET_SANITIZE)
            "${PROJECT_SOURCE_DIR}" "${CMAKE_COMMAND}" "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}" Debug ${options})
 endif()
 
-# The C++ program of docs/embedding.md that has a main(), as a header of the test that runs it.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/embedding.md")
-file(READ "${PROJECT_SOURCE_DIR}/docs/embedding.md" page)
-string(REGEX MATCH "## A network of your own.*" page "${page}")
+# The C++ program of docs/own_network.md, as a header of the test that runs it.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/own_network.md")
+file(READ "${PROJECT_SOURCE_DIR}/docs/own_network.md" page)
 string(FIND "${page}" "```cpp\n" begin)
 string(SUBSTRING "${page}" ${begin} -1 page)
 string(FIND "${page}" "\n```\n" end)
