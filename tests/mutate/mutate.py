@@ -19,6 +19,9 @@ with its commit and the digest of the fault that was judged. If an entry has cha
 `prune` removes the verdicts that count for no fault, and lists the faults that have none. Exit codes: 0 no fault
 survived, and `carry` left none; 1 one survived, could not be judged or was not carried; 2 usage; 3 FILE or KEPT is no
 such file, or git lacks a commit; 4 a tool is missing.
+
+The command line alone is here. fault_list.py reads the list, planting.py plants a fault and compiles, catchers.py runs
+a test, judging.py gives verdicts, building.py writes programs for another machine, kept_verdicts.py keeps verdicts.
 """
 
 import argparse
