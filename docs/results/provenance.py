@@ -3,11 +3,12 @@
 
     python3 docs/results/provenance.py [docs/results]
 
-A file of a modified tree (`dirty`), or of a commit that is no ancestor of HEAD, is accepted if a table of README.md
-beside the folders names that very file with the reason. A file that lacks a part of what its command measures
-(`status` INTERRUPTED or ERROR, `interrupted`, or `complete` false) is accepted if the table "Files of a part" names it;
-that table names no other file. What a table names must be there, and the table "What a folder holds" lists every file.
-Without the project's whole history commits are not compared with it, and the reason is printed.
+A file of a modified tree (`dirty`), of a commit that is no ancestor of HEAD, or of another day than its folder's, is
+accepted if a table of README.md beside the folders names that very file with the reason. A file that lacks a part of
+what its command measures (`status` INTERRUPTED or ERROR, `interrupted`, or `complete` false) is accepted if the table
+"Files of a part" names it; that table names no other file. What a table names must be there, and the table "What a
+folder holds" lists every file. Without the project's whole history commits are not compared with it, and the reason is
+printed.
 Exit codes: 0 no complaint, 1 complaints. Python's standard library alone.
 """
 
@@ -48,10 +49,11 @@ def listed(results):
 
 
 def runs(document):
-    """What a file states of each of its runs: commit, whether the tree was modified, processor."""
+    """What a file states of each of its runs: commit, whether the tree was modified, processor, time."""
     if "meta" in document:
         meta, host = document["meta"] or {}, document.get("host") or {}
-        return [{"git": meta.get("git"), "dirty": meta.get("dirty"), "cpu": host.get("cpu")}]
+        stated = {key: meta.get(key) for key in ("git", "dirty", "time_utc")}
+        return [{**stated, "cpu": host.get("cpu")}]
     if "machine" in document:
         return [document["machine"]]
     return document.get("machines") or [row.get("machine") or {} for row in document.get("rows", [])]
@@ -165,12 +167,27 @@ def complaints(results, history=None):
     return found + [f"README.md: there is no {name}" for name in table if name not in there]
 
 
+def of_another_day(results):
+    """The files that no table names, and that were measured on another day than their folder states."""
+    table = named(page_of(results))
+    for path in sorted(results.glob("20*/*.json")):
+        name, day = f"{path.parent.name}/{path.name}", path.parent.name[:10]
+        stated = runs(json.loads(path.read_text(encoding="utf-8")))
+        days = {str(run["time_utc"])[:10] for run in stated if run.get("time_utc")}
+        if days and day not in days and not table.get(name):
+            yield (
+                f"{name}: measured on {', '.join(sorted(days))}, not on its folder's day: move it, or name the file "
+                "and its day in a table of docs/results/README.md"
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="?", default=Path(__file__).resolve().parent)
     results = parser.parse_args().results
     history, reason = project_history(results)
     found = complaints(results, history)
+    found += [] if found else of_another_day(results)
     files = len(list(results.glob("20*/*.json")))
     if not files:
         found.append(f"{results} holds no result file")

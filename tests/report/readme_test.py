@@ -48,13 +48,15 @@ class Readme(support.ReportTest):
         self.history = history = tree / "docs" / "results" / "history.csv"
         for picture in [*gpu.glob("*.svg"), history.with_suffix(".svg")]:
             picture.unlink()
-        page = gpu.parent / "README.md"  # without the rows of what was removed
-        rows = re.compile(r"^\| `(20[\w-]+)` \| (`.*?`) \| .*\n", re.M)
-        page.write_text(rows.sub(lambda row: row[0] if self.are_there(row[1], row[2]) else "", page.read_text()))
+        page = gpu.parent / "README.md"  # without the names of what was removed
+        rows = re.compile(r"^\| `(20[\w-]+)` \| (`.*?`) \|(.*\n)", re.M)
+        page.write_text(rows.sub(self.row_of_what_is_there, page.read_text()))
         self.full, self.direct = tree / "docs" / "results.md", tree / "docs" / "kernels" / "direct.md"
 
-    def are_there(self, folder, files):
-        return all((self.gpu.parent / folder / name).exists() for name in re.findall(r"`([^`]+)`", files))
+    def row_of_what_is_there(self, row):
+        folder, files = row[1], re.findall(r"`([^`]+)`", row[2])
+        there = [f"`{name}`" for name in files if (self.gpu.parent / folder / name).exists()]
+        return f"| `{folder}` | {', '.join(there)} |{row[3]}" if there else ""
 
     def update(self, *arguments, of=None):
         return subprocess.run(

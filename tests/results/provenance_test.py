@@ -32,12 +32,12 @@ class Provenance(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.results = pathlib.Path(folder.name)
 
-    def complaints(self, document, *rows, name=NAME):
+    def complaints(self, document, *rows, name=NAME, of=provenance.complaints):
         path = self.results / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(document if isinstance(document, str) else json.dumps(document))
         (self.results / "README.md").write_text("| file | what |\n|---|---|\n" + "".join(f"{row}\n" for row in rows))
-        found = provenance.complaints(self.results)
+        found = list(of(self.results))
         path.unlink()
         return found
 
@@ -92,6 +92,17 @@ class Provenance(unittest.TestCase):
         for document in (BENCH, {**BENCH, "status": "COMPLETE", "interrupted": False}, {**KEPT, "complete": True}):
             self.assertEqual(self.complaints(document), [])
             self.assertIn("names it, but it is complete", self.complaints(document, heading, row)[0])
+
+    def test_another_day_than_the_folders_requires_a_row(self):
+        same, other = {"time_utc": "2026-01-01T23:59:59Z"}, {"time_utc": "2026-01-02T00:00:00Z"}
+        for times, found in (([same], 0), ([other], 1), ([other, same], 0), ([{}], 0)):
+            kept = {**KEPT, "machines": [{**RUN, **time} for time in times]}
+            self.assertEqual(len(self.complaints(kept, of=provenance.of_another_day)), found, times)
+        bench = {**BENCH, "meta": {**BENCH["meta"], **other}}
+        said = self.complaints(bench, of=provenance.of_another_day)[0]
+        self.assertIn(f"{NAME}: measured on 2026-01-02, not on its folder's day", said)
+        row = row_of("x.json", "measured after midnight")
+        self.assertEqual(self.complaints(bench, row, of=provenance.of_another_day), [])
 
     def test_a_row_without_its_file(self):
         rows = row_of("x.json`, `y.json", "dirty: planted")
