@@ -216,7 +216,7 @@ class Readme(support.ReportTest):
         self.assertEqual(self.update("--partial").returncode, 0)
 
     def with_a_later_ladder_of_implicit_gemm(self):
-        """A file of its climb alone counts before that of all studies. Rungs of older files have their names of today."""
+        """A file of its climb alone counts before that of all studies. Older rungs have their names of today."""
         later = self.gpu.with_name("2099-01-01-later")
         later.mkdir()
         maker = synthetic.Maker()
