@@ -98,6 +98,7 @@ bench_conv() {
   else
     measure convbench reproduce all --json "$out/reproduce.json" --csv "$out/reproduce.csv" "${report[@]}"
     measure convbench ladder direct --json "$out/ladder.json"
+    measure convbench ladder implicit_gemm --cache hot --json "$out/ladder-implicit_gemm.json"
     if [[ ${words[*]} =~ H(100|200|800) ]]; then  # the only GPUs that its rungs have code for
       measure convbench ladder tensor_core --json "$out/ladder-tensor_core.json"
     fi

@@ -86,17 +86,40 @@ def over(amount, time):
     return amount / time if amount and time else None
 
 
-# Rungs of direct by their names in older files, where rungs 05 and 06 were one. result_reader.cpp has them too. The
-# rungs 07_rolling_rows and 08_next_row_ahead of those files are not here: their code has changed too.
-RENAMED_RUNGS = {"05_vector_loads": "06_filters_in_shared", "06_weights_as_operands": "07_weights_as_operands"}
+# {backend of a rung in an older file: the rung that has its code today}. Several rungs were divided since, so others
+# have new numbers. result_reader.cpp has them too. The rungs 07_rolling_rows and 08_next_row_ahead of direct are not
+# here: their code has changed.
+RENAMED_RUNGS = {
+    "direct.05_vector_loads": "06_filters_in_shared",
+    "direct.06_weights_as_operands": "07_weights_as_operands",
+    "direct.08_rolling_rows": "09_rolling_rows",
+    "direct.09_next_row_ahead": "10_next_row_ahead",
+    "direct.10_strips_fill_the_gpu": "11_strips_fill_the_gpu",
+    "implicit_gemm.05_offset_table": "07_unchecked",
+    "implicit_gemm.06_double_buffer": "08_double_buffer",
+    "implicit_gemm.07_async_copy": "09_async_copy",
+    "implicit_gemm.08_read_ahead": "10_read_ahead",
+    "implicit_gemm.09_thread_16x8": "11_thread_16x8",
+    "tensor_core.01_staged": "02_mma_sync",
+    "tensor_core.02_async_copy": "03_async_copy",
+    "tensor_core.03_swizzle": "05_ldmatrix",
+    "tensor_core.04_warpgroup": "06_warpgroup",
+    "tensor_core.05_tensor_copy": "07_tensor_copy",
+    "tensor_core.06_copy_warp": "09_products_in_flight",
+    "tensor_core.07_multicast": "10_multicast",
+    "tensor_core.08_persistent": "11_persistent",
+    "tensor_core.09_whole_lines": "12_whole_lines",
+    "tensor_core.10_kept_filters": "14_shared_inputs",
+}
 
 
 def in_words_of_today(entry):
     """A row with today's words: older files name the backend of `lenslet bench` in the label `variant`, for example."""
     labels = members(entry.get("labels"))
-    if labels.get("rung") in RENAMED_RUNGS:
-        rung = RENAMED_RUNGS[labels["rung"]]
-        return {**entry, "backend": f"direct.{rung}", "labels": {**labels, "rung": rung}}
+    if entry.get("backend") in RENAMED_RUNGS:
+        rung, algorithm = RENAMED_RUNGS[entry["backend"]], entry["backend"].split(".")[0]
+        entry = {**entry, "backend": f"{algorithm}.{rung}"}
+        return {**entry, "labels": {**labels, "rung": rung}} if "rung" in labels else entry
     if labels.get("rung") == "rival":
         return {**entry, "labels": {**labels, "rung": "beside"}}
     if labels.get("place") == "resident":

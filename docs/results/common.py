@@ -17,9 +17,10 @@ PEERS_PICTURE = "lenet-peers.svg"  # drawn from peers.json
 PROFILE_PICTURES = [ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("lenet5", "profile")]
 CONVBENCH = ("reproduce.json", "ladder.json", "sweep.json")  # if several files have a row, the last file counts
 PAGE = "report.html"
+LADDER_PICTURE = "ladder-implicit-gemm"
 PICTURES = {
     "rgb-ratio": "How many times as fast as cuDNN direct is, by size, stride and filters",
-    "ladder-implicit-gemm": "TFLOP/s and share of cuDNN, rung by rung, one line per shape",
+    LADDER_PICTURE: "TFLOP/s and share of cuDNN, rung by rung, one line per shape",
 }
 
 sys.dont_write_bytecode = True  # keeps the source tree unchanged

@@ -3,7 +3,7 @@
 import functools
 import re
 
-from common import PICTURES, ROOT, commit, convbench_group, load, picture
+from common import LADDER_PICTURE, PICTURES, ROOT, commit, convbench_group, load, newest, picture
 
 import selection
 from results import Rows, geometric_mean
@@ -14,6 +14,7 @@ DEEP = "deep3x3-{}.json"  # of convbench run on the list deep3x3.txt, by type; f
 DEEP_TYPES = {"tf32": {"math": "tf32"}, "fp16": {"dt": "fp16"}, "bf16": {"dt": "bf16"}}  # labels of a file's rows
 BATCH_1 = "batch1.json"  # of convbench run on the list batch1.txt
 LADDER = "ladder.json"  # of convbench ladder direct
+LADDER_IMPLICIT_GEMM = "ladder-implicit_gemm.json"  # of convbench ladder implicit_gemm
 LADDER_TENSOR_CORE = "ladder-tensor_core.json"  # of convbench ladder tensor_core
 RESNET_50 = (
     "resnet50-{}.json"  # of convbench run on the list resnet50.txt, by math mode with --backend auto,cudnn; fp16: --dt
@@ -128,8 +129,22 @@ def change(algorithm, rung, rows):
     return changes().get((algorithm, rung), rows[0].labels.get("change", ""))
 
 
+def measured_before(algorithm, rungs):
+    """A sentence on the rungs of the tree that a file lacks, because it is older."""
+    absent = [rung for name, rung in changes() if name == algorithm and rung not in rungs]
+    return f" It was measured before {', '.join(absent)} existed: the next row includes the change." if absent else ""
+
+
+def ladder_file(gpu):
+    """The newest file of implicit_gemm's climb alone; it need not exist."""
+    return newest(gpu, LADDER_IMPLICIT_GEMM) / LADDER_IMPLICIT_GEMM
+
+
 def ladder(gpu, group):
-    """The climb of implicit_gemm."""
+    """The climb of implicit_gemm; without a file of it alone, by that of all studies."""
+    file = ladder_file(gpu)
+    if file.exists():
+        gpu, group = file.parent, convbench_group(file.parent, (file.name,))
     rungs = rungs_of(group, "implicit_gemm")
 
     def line(rung, rows):
@@ -142,11 +157,11 @@ def ladder(gpu, group):
     return (
         markdown(
             f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {shapes} shapes;"
-            " `convbench ladder implicit_gemm` climbs it.",
+            f" `convbench ladder implicit_gemm` climbs it.{measured_before('implicit_gemm', rungs)}",
             ["rung", "TFLOP/s", "of cuDNN", "the one change"],
             (line(*pair) for pair in rungs.items()),
         )
-        + picture(gpu / "ladder-implicit-gemm.svg", PICTURES["ladder-implicit-gemm"])
+        + picture(gpu / f"{LADDER_PICTURE}.svg", PICTURES[LADDER_PICTURE])
         if len(rungs) > 1
         else ""
     )
@@ -185,9 +200,6 @@ def climb_to(kernel, algorithm, how, folder, file):
     kernels = {problem: kernel_of(row) if row else kernel for problem, row in best.items()}
     others = list(dict.fromkeys(other for other in kernels.values() if other != kernel))
     vendor = selection.algorithms(group.rows)[algorithm].where(backend="cudnn")
-    absent = [rung for name, rung in changes() if name == algorithm and rung not in rungs]
-    before = ", ".join(absent)
-    without = f" It was measured before {before} existed: the next row includes the change." if absent else ""
 
     def climb(words, to):
         mine = [problem for problem in problems if kernels[problem] == to]
@@ -205,7 +217,8 @@ def climb_to(kernel, algorithm, how, folder, file):
     tables = [
         climb(
             f"`convbench ladder {algorithm}` measures it: {group.device}, {how}. One column per shape, hot, µs; cuDNN"
-            f" in its faster layout. A dash: not measured, or not supported by the rung of that run.{without}",
+            " in its faster layout. A dash: not measured, or not supported by the rung of that run."
+            f"{measured_before(algorithm, rungs)}",
             kernel,
         ),
         *(

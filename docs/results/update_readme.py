@@ -8,9 +8,9 @@ The first folder is a GPU's, with peers.json, calls.json, matrix.json and profil
 CPU's, with eval.json, matrix.json and peers.json. bench.json, latency.json and stream-*.json of the first give tables
 of the whole-network plan; calls-several.json those of several GPUs; calls.json of the second, of calls; networks.json
 of either those of ONNX files, serve.json those of the server; reproduce.json, ladder.json and sweep.json, which
-convbench writes, the tables of convolutions. The headline figures of both folders go into history.csv. --report first
-draws report.html with apps/report and the pictures with draw.py, which need matplotlib; all else is Python's standard
-library.
+convbench writes, the tables of convolutions. Of some files, such as ladder-<algorithm>.json, the newest folder counts
+that has one. The headline figures of both folders go into history.csv. --report first draws report.html with
+apps/report and the pictures with draw.py, which need matplotlib; all else is Python's standard library.
 
 Where a file lacks a row that a table needs, nothing is written and the error lists what is lacking. With --partial the
 pages are written without it and name it. A result file is refused (provenance.py) without commit or machine, and if it
@@ -38,7 +38,7 @@ import tables_lenet
 import tables_networks
 import tables_serve
 import tables_weights
-from common import FULL, KERNELS, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
+from common import FULL, KERNELS, LADDER_PICTURE, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 from results import BadFile
 
@@ -265,12 +265,19 @@ def draw(gpu):
     run_with_matplotlib(DRAW, str(gpu))
     figures = ["--figures", str(gpu), "--filter", ",".join(PICTURES)]
     run_with_matplotlib(REPORT / "report.py", "--html", str(gpu / PAGE), *figures, "--", *files)
+    climb = tables_conv.ladder_file(gpu)
+    if climb.exists():
+        figures = ["--figures", str(climb.parent), "--filter", LADDER_PICTURE]
+        run_with_matplotlib(REPORT / "report.py", *figures, "--", str(climb))
 
 
 def stale(gpu):
     """Pages and pictures that were drawn from other files than those that are there."""
     drawn = {gpu / PAGE: common.convbench_files(gpu), gpu / common.PEERS_PICTURE: [gpu / "peers.json"]}
     drawn |= {gpu / f"{name}.svg": common.convbench_files(gpu) for name in PICTURES}
+    climb = tables_conv.ladder_file(gpu)
+    if climb.exists():
+        drawn[climb.with_name(f"{LADDER_PICTURE}.svg")] = [climb]
     profile = common.newest(gpu, common.PROFILE) / common.PROFILE
     drawn |= {picture: [profile] for picture in PROFILE_PICTURES}
     drawn[history.PICTURE] = [history.FILE]

@@ -213,6 +213,18 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   today.backend = "direct.06_filters_in_shared";
   before.backend = "direct.05_vector_loads";
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  // A rung that was divided, and two ladders with rungs of one name.
+  today.labels = {{"algorithm", "implicit_gemm"}, {"rung", "09_async_copy"}};
+  before.labels = {{"algorithm", "implicit_gemm"}, {"rung", "07_async_copy"}};
+  today.backend = "implicit_gemm.09_async_copy";
+  before.backend = "implicit_gemm.07_async_copy";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = {{"algorithm", "tensor_core"}, {"rung", "05_ldmatrix"}};
+  before.labels = {{"algorithm", "tensor_core"}, {"rung", "03_swizzle"}};
+  today.backend = "tensor_core.05_ldmatrix";
+  before.backend = "tensor_core.03_swizzle";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  EXPECT_EQ(row_key(parse_results(document({today}), "new.json").rows[0]), row_key(today));
   today.labels = {{"plan", "fused"}, {"place", "device"}};
   before.labels = {{"plan", "fused"}, {"place", "resident"}};
   today.backend = before.backend = "mma";

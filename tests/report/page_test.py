@@ -147,6 +147,13 @@ class PageContents(support.ReportTest):
                 "direct.05_vector_loads",
                 ("direct.06_filters_in_shared", {"rung": "06_filters_in_shared"}),
             ),
+            (
+                {"rung": "05_offset_table"},
+                "implicit_gemm.05_offset_table",
+                ("implicit_gemm.07_unchecked", {"rung": "07_unchecked"}),
+            ),
+            ({"rung": "03_swizzle"}, "tensor_core.03_swizzle", ("tensor_core.05_ldmatrix", {"rung": "05_ldmatrix"})),
+            ({"rung": "04_swizzle"}, "tensor_core.04_swizzle", ("tensor_core.04_swizzle", {"rung": "04_swizzle"})),
             ({"filter": "rival"}, "direct", ("direct", {"filter": "rival"})),
         ):
             row = results.Row({"backend": backend, "labels": labels})

@@ -39,7 +39,7 @@ class Readme(support.ReportTest):
         self.ladder = max(gpu.parent.glob("*/ladder.json"))  # the pages take the newest
         self.climb = self.ladder.read_text()
         self.ladder.unlink()
-        for pattern in ("resnet50-fp*.json", "deep3x3-*.json", "ladder-tensor_core.json"):
+        for pattern in ("resnet50-fp*.json", "deep3x3-*.json", "ladder-*.json"):
             for path in gpu.parent.glob("*/" + pattern):
                 path.unlink()
         self.resnet50 = max(gpu.parent.glob("*/resnet50-tf32.json"))
@@ -76,6 +76,7 @@ class Readme(support.ReportTest):
         self.with_calls_of_a_later_folder()
         self.with_convbenchs_files()
         self.with_the_ladder_of_tensor_cores()
+        self.with_a_later_ladder_of_implicit_gemm()
         self.with_convolutions_of_resnet50()
         self.with_deep_shapes_by_type()
         self.writes_the_tables_of_the_weights()
@@ -233,7 +234,7 @@ class Readme(support.ReportTest):
         self.assertRegex(self.direct.read_text(), r"\| product \(`tile`\) \|  \| [0-9.]+ \|\n")
         self.assertIn(f"| 06_filters_in_shared | {words} |", self.direct.read_text())
         self.assertIn("| 32, 64, 128 | 41.0 | 60.0 | 37.0 | 180 | 150 |", text)
-        self.assertIn("| product | 41.0 | 111% | from 08: the taps of a filter row share one input row", text)
+        self.assertIn("| product | 41.0 | 111% | from 10: the taps of a filter row share one input row", text)
         self.assertIn("hot (30 cases) | `direct` | cuDNN, slower in 30 of 30 |", self.readme)
         self.assertIn("hot, TFLOP/s (8 shapes) | 60.0 effective (`winograd`) | 37.0 (cuDNN) | 1.62× |", self.readme)
         for page, contents in ((self.tree / "README.md", self.readme), (self.full, text)):
@@ -246,17 +247,37 @@ class Readme(support.ReportTest):
         page, file = self.tree / "docs/kernels/tensor_core.md", self.gpu / "ladder-tensor_core.json"
         self.assertIn("Not measured: there is no ladder-tensor_core.json.", page.read_text())
         maker = synthetic.Maker()
-        for rung, backend, us in (("05_tensor_copy", "tensor_core.05_tensor_copy", 30), ("product", "tensor_core", 20)):
+        for rung, backend, us in (("07_tensor_copy", "tensor_core.07_tensor_copy", 30), ("product", "tensor_core", 20)):
             labels = {"table": "ladder", "algorithm": "tensor_core", "rung": rung, "change": "the words of before"}
             row = {"problem": "mb8ic32ih64oc128oh62kh3", "math": "tf32", "layout": "NHWC", "detail": "tma, 128 x 128"}
             maker.row(us * 1e3, flops=2e9, backend=backend, labels=labels, **row)
         file.write_text(json.dumps(synthetic.document(maker.rows)))
         self.assertEqual(self.update("--partial").returncode, 0)
-        words = re.search(r'rung\(tensor_core 05_tensor_copy "(.*)" HOPPER', (self.tree / LADDERS).read_text()).group(1)
-        self.assertIn(f"| 05_tensor_copy | {words} | 30.0 |\n", page.read_text())
-        self.assertRegex(page.read_text(), r"\| product \| from 10: [^|]+ \| 20\.0 \|\n")
-        self.assertIn("It was measured before 00_naive, 01_staged,", page.read_text())
+        words = re.search(r'rung\(tensor_core 07_tensor_copy "(.*)" HOPPER', (self.tree / LADDERS).read_text()).group(1)
+        self.assertIn(f"| 07_tensor_copy | {words} | 30.0 |\n", page.read_text())
+        self.assertRegex(page.read_text(), r"\| product \| from 14: [^|]+ \| 20\.0 \|\n")
+        self.assertIn("It was measured before 00_naive, 01_shared_tiles,", page.read_text())
         file.unlink()
+        self.assertEqual(self.update("--partial").returncode, 0)
+
+    def with_a_later_ladder_of_implicit_gemm(self):
+        """A file of its climb alone counts before that of all studies. Older rungs have their names of today."""
+        later = self.gpu.with_name("2099-01-01-later")
+        later.mkdir()
+        maker = synthetic.Maker()
+        for rung, us in (("04_block_128", 30), ("05_offset_table", 20), ("08_read_ahead", 10)):
+            labels = {"table": "ladder", "algorithm": "implicit_gemm", "rung": rung, "change": "the words of before"}
+            maker.row(us * 1e3, flops=2e9, backend=f"implicit_gemm.{rung}", labels=labels)
+        (later / "ladder-implicit_gemm.json").write_text(json.dumps(synthetic.document(maker.rows)))
+        self.assertEqual(self.update("--partial", "--report").returncode, 0)
+        text = self.full.read_text()
+        self.assertIn("| 07_unchecked | 100 | – | without padding a kernel without checks |", text)
+        self.assertIn("| 10_read_ahead | 200 | – |", text)
+        self.assertIn("05_tap_offsets, 06_packed_filters, 08_double_buffer,", text)
+        self.assertNotIn("the words of before", text)
+        self.assertIn("](results/2099-01-01-later/ladder-implicit-gemm.svg)", text)
+        self.assertEqual(self.update("--check").returncode, 0)
+        shutil.rmtree(later)
         self.assertEqual(self.update("--partial").returncode, 0)
 
     def with_convolutions_of_resnet50(self):

@@ -212,19 +212,39 @@ class ObjectReader {
 
 /// Replaces the words of older files, so that their rows pair with new ones: the label `variant` for the backend that
 /// `lenslet bench` ran and its place "resident", the text "rival" for a backend that is measured with a ladder, and the
-/// names of two rungs of `direct`, whose rungs 05 and 06 were one. Rungs whose code has changed since keep their names.
+/// names of rungs: several were divided since, so others have new numbers. Each becomes the rung that has its code
+/// today. Rungs whose code has changed since keep their names.
 void use_words_of_today(ResultRow& row) {
   static constexpr std::pair<const char*, const char*> kRenamedRungs[] = {
-      {"05_vector_loads", "06_filters_in_shared"}, {"06_weights_as_operands", "07_weights_as_operands"}};
+      {"direct.05_vector_loads", "06_filters_in_shared"},
+      {"direct.06_weights_as_operands", "07_weights_as_operands"},
+      {"direct.08_rolling_rows", "09_rolling_rows"},
+      {"direct.09_next_row_ahead", "10_next_row_ahead"},
+      {"direct.10_strips_fill_the_gpu", "11_strips_fill_the_gpu"},
+      {"implicit_gemm.05_offset_table", "07_unchecked"},
+      {"implicit_gemm.06_double_buffer", "08_double_buffer"},
+      {"implicit_gemm.07_async_copy", "09_async_copy"},
+      {"implicit_gemm.08_read_ahead", "10_read_ahead"},
+      {"implicit_gemm.09_thread_16x8", "11_thread_16x8"},
+      {"tensor_core.01_staged", "02_mma_sync"},
+      {"tensor_core.02_async_copy", "03_async_copy"},
+      {"tensor_core.03_swizzle", "05_ldmatrix"},
+      {"tensor_core.04_warpgroup", "06_warpgroup"},
+      {"tensor_core.05_tensor_copy", "07_tensor_copy"},
+      {"tensor_core.06_copy_warp", "09_products_in_flight"},
+      {"tensor_core.07_multicast", "10_multicast"},
+      {"tensor_core.08_persistent", "11_persistent"},
+      {"tensor_core.09_whole_lines", "12_whole_lines"},
+      {"tensor_core.10_kept_filters", "14_shared_inputs"}};
+  const auto renamed = std::find_if(std::begin(kRenamedRungs), std::end(kRenamedRungs),
+                                    [&](const auto& rung) { return row.backend == rung.first; });
+  if (renamed != std::end(kRenamedRungs))
+    row.backend = concat(row.backend.substr(0, row.backend.find('.') + 1), renamed->second);
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;
     if (label == "place" && text == "resident") text = "device";
     if (label == "rung" && text == "rival") text = "beside";
-    for (const auto& [before, today] : kRenamedRungs) {
-      if (label != "rung" || text != before) continue;
-      text = today;
-      row.backend = concat("direct.", today);
-    }
+    if (label == "rung" && renamed != std::end(kRenamedRungs)) text = renamed->second;
   }
   row.labels.erase(std::remove_if(row.labels.begin(), row.labels.end(),
                                   [](const auto& label) { return label.first == "variant"; }),

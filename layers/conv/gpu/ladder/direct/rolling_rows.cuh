@@ -1,5 +1,6 @@
-// The walk of rungs 08 to 10 of the direct ladder: a warp goes down 128 columns of an RGB image, and adds each input
-// row to all the output rows that need it, whose sums are in registers.
+// What rungs 08 to 11 of the direct ladder share: a warp reads 128 columns of an RGB image without shared memory. From
+// 09 on it goes down the image, and adds each input row to all the output rows that need it, whose sums are in
+// registers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace lenslet {
 namespace direct_ladder {
 
 constexpr int kRollingColumns = 4;  // input columns of a lane
-constexpr int kRollingRows = 32;    // output rows of a warp, up to rung 09
+constexpr int kRollingRows = 32;    // output rows of a warp in rungs 09 and 10
 
 /// One lane's share of an input row: its four columns, and for the first and the last lane the column next to the
 /// warp's, which no other lane has.
@@ -138,7 +139,7 @@ __device__ __forceinline__ void store_rolling(const RungShape& shape, const Rung
   for (int k = 0; k < K; ++k) rung_store_together(shape, y, block.n, k, row, lane.q0, sums[k]);
 }
 
-/// The walk of rungs 09 and 10: the next input row is loaded before this one is worked on; at stride 2 the next two
+/// The walk of rungs 10 and 11: the next input row is loaded before this one is worked on; at stride 2 the next two
 /// are.
 template <int K, int kStride>
 __device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShape& shape,
@@ -202,7 +203,7 @@ inline Support supports_rolling_rows(const char* name, const Conv2dProblem& prob
                             problem.c, " to ", problem.k, " on rows of ", problem.w, ": use direct"));
 }
 
-/// A block of these rungs is four warps on top of each other.
+/// A block of these rungs is four warps on top of each other, from 09 on.
 inline RungDesign rolling_rows_design(const char* name, const char* kernel_name,
                                       RungKernels (*kernels)(const Conv2dProblem&)) {
   RungDesign design;

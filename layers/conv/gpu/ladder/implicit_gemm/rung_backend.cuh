@@ -1,7 +1,7 @@
 // The host side of all rungs of the implicit-GEMM ladder. A rung is a kernel and a RungDesign.
 //
-// Filters come as w [K, C, R, S]. If a design has a step, the filters are packed tap by tap, and a table has the offset
-// of each tap.
+// Filters come as w [K, C, R, S]. If a design has a step, a table has the offset of each tap. Rungs from 06 on have
+// their filters packed tap by tap.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,8 @@ struct RungDesign {
   RungKernel whole = nullptr;  // without padding, steps filled by taps: nothing to check; null: the same
   int threads = 0;
   int block_filters = 0, block_columns = 0;  // outputs of a block; blockIdx.x counts tiles, filters fastest
-  int step = 0;                              // taps a step of packed filters; 0: filters as given, no table
+  int step = 0;                              // taps of a step, for the table of offsets; 0: no table
+  bool packs_filters = false;                // tap by tap, in whole steps; else as given
   size_t shared_bytes = 0;                   // dynamic
   int min_capability = 0;                    // 80: compute capability 8.0
 };
@@ -60,12 +61,13 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     shape_.by_filter_tiles = FastDivide(filter_tiles);
 
     bias_ = upload_bias(request, shape_.pitch);
-    if (design.step == 0) {
+    if (design.packs_filters) {
+      pack_filters(request);
+    } else {
       filters_ =
           request.services.upload(request.weights, static_cast<size_t>(int64_t{problem.k} * shape_.taps));
-    } else {
-      pack(request);
     }
+    if (design.step > 0) upload_offsets(request);
     launch_ = {design.kernel_name, whole ? design.whole : design.kernel,
                static_cast<unsigned>(column_tiles * filter_tiles), static_cast<unsigned>(design.threads),
                design.shared_bytes};
@@ -104,23 +106,28 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     shape_.by_rs = FastDivide(problem.r * problem.s);
     shape_.by_s = FastDivide(problem.s);
   }
-  /// Packs filters from [K, taps] to [padded taps, pitch], and builds the table of the taps' offsets.
-  void pack(const ConvPrepare& request) {
+  size_t padded_taps() const { return static_cast<size_t>(shape_.steps) * step_; }
+  /// Packs filters from [K, taps] to [padded taps, pitch].
+  void pack_filters(const ConvPrepare& request) {
+    const size_t pitch = static_cast<size_t>(shape_.pitch);
+    std::vector<float> packed(padded_taps() * pitch, 0.0f);
+    for (int tap = 0; tap < shape_.taps; ++tap) {
+      for (int k = 0; k < request.problem.k; ++k)
+        packed[static_cast<size_t>(tap) * pitch + k] = request.weights[int64_t{k} * shape_.taps + tap];
+    }
+    filters_ = request.services.upload(packed.data(), packed.size());
+  }
+  /// Builds the table of the taps' offsets.
+  void upload_offsets(const ConvPrepare& request) {
     const Conv2dProblem& problem = request.problem;
-    const size_t padded = static_cast<size_t>(shape_.steps) * step_,
-                 pitch = static_cast<size_t>(shape_.pitch);
-    std::vector<float> packed(padded * pitch, 0.0f);
-    std::vector<int> offsets(padded, 0);
-    std::vector<int2> shifts(padded, int2{kNowhere, 0});
+    std::vector<int> offsets(padded_taps(), 0);
+    std::vector<int2> shifts(padded_taps(), int2{kNowhere, 0});
     for (int tap = 0; tap < shape_.taps; ++tap) {
       const size_t at = static_cast<size_t>(tap);
-      for (int k = 0; k < problem.k; ++k)
-        packed[at * pitch + k] = request.weights[int64_t{k} * shape_.taps + tap];
       const int c = tap / (problem.r * problem.s), r = tap / problem.s % problem.r, s = tap % problem.s;
       shifts[at] = {r * problem.dilation_h, s * problem.dilation_w};
       offsets[at] = (c * problem.h + shifts[at].x) * problem.w + shifts[at].y;
     }
-    filters_ = request.services.upload(packed.data(), packed.size());
     offsets_ = upload_table(request, offsets);
     shifts_ = upload_table(request, shifts);
   }

@@ -17,7 +17,7 @@ struct RungShape {
   int c, h, w;               // input [N, C, H, W]
   int k, r, s, q, plane;     // filters [K, C, R, S]; output [N, K, P, Q], plane = P*Q
   int image, columns, taps;  // C*H*W, N*P*Q, C*R*S
-  int steps, pitch;          // packed filters [steps * RungDesign::step, pitch], zero padded
+  int steps, pitch;          // of RungDesign::step taps; packed filters [steps * RungDesign::step, pitch]
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   FastDivide by_plane, by_q, by_rs, by_s, by_filter_tiles;
   bool relu;
@@ -27,8 +27,8 @@ struct RungOperands {
   const float* x;
   const float* filters;  // [K, C*R*S], or packed [steps * step, pitch]
   const float* bias;     // [pitch], zeros without a bias
-  // With packed filters, for each of steps * step taps (c, r, s): its offset from the upper left corner of a window, in
-  // elements and in rows and columns. Taps that pad the last step are outside every image.
+  // If the design has a step, for each of steps * step taps (c, r, s): its offset from the upper left corner of a
+  // window, in elements and in rows and columns. Taps that pad the last step are outside every image.
   const int* offsets;  // c*H*W + r*dilation_h*W + s*dilation_w
   const int2* shifts;  // r*dilation_h, s*dilation_w
   float* y;

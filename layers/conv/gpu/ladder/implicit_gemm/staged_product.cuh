@@ -1,4 +1,4 @@
-// The product of rungs 07 to 09: asynchronous copies into four stages of shared memory. A rung is a choice of the two
+// The product of rungs 09 to 11: asynchronous copies into four stages of shared memory. A rung is a choice of the two
 // parameters below.
 #pragma once
 
@@ -167,6 +167,7 @@ RungDesign staged_design() {
   design.block_filters = Tile::kBlock;
   design.block_columns = Tile::kBlock;
   design.step = Tile::kStep;
+  design.packs_filters = true;
   design.min_capability = GpuLimits::kAsyncCopies;
   return design;
 }

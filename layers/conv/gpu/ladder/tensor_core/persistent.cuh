@@ -1,5 +1,5 @@
-// What the persistent rungs of the tensor_core ladder share: the ring of a block, the walk of rungs 08 and 09 through
-// their tiles, and how 09 and 10 store whole lines.
+// What the persistent rungs of the tensor_core ladder share: the ring of a block, the walk of rungs 11 and 12 through
+// their tiles, and how 12 to 14 store whole lines.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -30,7 +30,7 @@ __device__ __forceinline__ void init_ring(uint32_t barriers, int stages) {
   __syncthreads();
 }
 
-/// The loop of rung 06 for all tiles of a block of 128 positions x 128 filters, whose ring goes on from tile to tile.
+/// The loop of rung 09 for all tiles of a block of 128 positions x 128 filters, whose ring goes on from tile to tile.
 /// Calls store(the first of a warp's 16 positions, the first filter, sums).
 template <class Store>
 __device__ __forceinline__ void walk_tiles(const RungShape& shape, const RungOperands& operands,

@@ -1,6 +1,6 @@
-// Direct convolution, rung 09: the next input row is loaded before this one is worked on; at stride 2 the next two are.
+// Direct convolution, rung 10: the next input row is loaded before this one is worked on; at stride 2 the next two are.
 //
-// In rung 08 the arithmetic of a row waits for the loads of the same row. Here they were issued one output row earlier,
+// In rung 09 the arithmetic of a row waits for the loads of the same row. Here they were issued one output row earlier,
 // so that they arrive during that row's multiply-adds. This costs registers for the loads in flight: five values
 // per channel and input row.
 #include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
@@ -15,8 +15,8 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+// measured    H200, as direct.09_next_row_ahead, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(128)
     conv_direct_next_row_ahead_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
@@ -40,10 +40,10 @@ RungKernels choose(const Conv2dProblem& problem) {
 }  // namespace direct_ladder
 
 namespace conv_rungs {
-const ConvBackend& direct_09_next_row_ahead() {
+const ConvBackend& direct_10_next_row_ahead() {
   using namespace direct_ladder;
   static const RungBackend backend(
-      rolling_rows_design("direct.09_next_row_ahead", "conv_direct_next_row_ahead_kernel", &choose));
+      rolling_rows_design("direct.10_next_row_ahead", "conv_direct_next_row_ahead_kernel", &choose));
   return backend;
 }
 }  // namespace conv_rungs

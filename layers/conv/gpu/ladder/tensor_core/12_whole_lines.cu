@@ -1,6 +1,6 @@
-// Tensor cores, rung 09: sums are stored in whole lines.
+// Tensor cores, rung 12: sums are stored in whole lines.
 //
-// wgmma leaves eight rows of a product in neighbouring lanes, so a store of rung 08 touches eight lines of memory and
+// wgmma leaves eight rows of a product in neighbouring lanes, so a store of rung 11 touches eight lines of memory and
 // writes half of each. Here a warp's sums pass through shared memory, and a store writes four whole lines.
 #include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
@@ -14,8 +14,8 @@ namespace {
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled, and 16 lines of sums for
 //             each warp; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.09_whole_lines, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
     conv_tensor_core_whole_lines_kernel(const RungShape shape,
                                         const __grid_constant__ RungOperands operands) {
@@ -34,11 +34,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_09_whole_lines() {
+const ConvBackend& tensor_core_12_whole_lines() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.09_whole_lines";
+    design.name = "tensor_core.12_whole_lines";
     design.kernel_name = "conv_tensor_core_whole_lines_kernel";
     design.kernel = &conv_tensor_core_whole_lines_kernel;
     design.threads = kThreads;

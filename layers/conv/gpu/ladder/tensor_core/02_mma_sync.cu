@@ -1,8 +1,10 @@
-// Tensor cores, rung 01: tiles of both operands in shared memory, and mma.sync for the products.
+// Tensor cores, rung 02: the products are mma.sync, whose operands are registers.
 //
-// Rung 00 fetches each operand for one product of 16 x 16. Here a block of 128 x 128 stages a step's operands once for
-// all of its warps. mma.sync is what wmma compiles to; its operands are registers, so a lane reads and keeps what it
-// needs, and a warp uses each for several products. PTX ISA, "Matrix fragments for mma.m16n8k8".
+// wmma hides which lane holds which element, so rung 01 loads whole fragments from memory and stores sums through it.
+// mma.sync states the layout: a lane reads its elements itself, and neighbouring lanes exchange sums for the stores.
+// The rungs that follow need that: they round between memory and product, and read rows in another order. mma.sync also
+// has a depth of 8 in one instruction. wmma of 16 x 16 x 8 becomes instructions of depth 4, twice as many, and loads by
+// generic addresses. PTX ISA, "Matrix fragments for mma.m16n8k8".
 #include "framework/instructions/mma.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
 
@@ -18,10 +20,10 @@ constexpr int kRows = kWarpPositions / 16, kColumns = kWarpFilters / 8;
 // work split  block = 128 positions x 128 filters, warp = 32 x 64 in products of 16 x 8 x 8
 // memory      shared: 128 positions and 128 filters x 32 channels; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.01_staged, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
-    conv_tensor_core_staged_kernel(const RungShape shape, const RungOperands operands) {
+    conv_tensor_core_mma_sync_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ __align__(16) uint32_t inputs[kBlock][kStep], filters[kBlock][kStep];
   const RungTile tile(shape, static_cast<int>(blockIdx.x), kBlock, kBlock);
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -77,13 +79,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_01_staged() {
+const ConvBackend& tensor_core_02_mma_sync() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.01_staged";
-    design.kernel_name = "conv_tensor_core_staged_kernel";
-    design.kernel = &conv_tensor_core_staged_kernel;
+    design.name = "tensor_core.02_mma_sync";
+    design.kernel_name = "conv_tensor_core_mma_sync_kernel";
+    design.kernel = &conv_tensor_core_mma_sync_kernel;
     design.threads = kThreads;
     design.block_positions = kBlock;
     design.block_filters = kBlock;

@@ -1,9 +1,8 @@
-// Tensor cores, rung 03: swizzled rows in shared memory, read by ldmatrix.
+// Tensor cores, rung 05: operands are read by ldmatrix.
 //
-// In rung 02 a row is 128 bytes, all banks, so the eight rows that a warp reads together are in the same banks: eight
-// passes for each read. Here piece i of row r lies at piece i ^ (r % 8), and no two rows meet. ldmatrix then reads
-// eight rows x 16 bytes in one pass, four of them per instruction, in the order of mma.sync's operands. PTX ISA,
-// "ldmatrix".
+// In rung 04 a lane loads each element by an instruction of its own, 24 for 16 products of a warp. ldmatrix reads eight
+// rows x 16 bytes, four of them per instruction, in the order of mma.sync's operands: 6 instructions. Rows are swizzled
+// as before, so each eight rows take one pass. PTX ISA, "ldmatrix".
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/mma.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
@@ -22,10 +21,10 @@ constexpr uint32_t kOperandBytes = kBlock * kRowBytes,
 // work split  block = 128 positions x 128 filters, warp = 32 x 64 in products of 16 x 8 x 8
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.03_swizzle, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
-    conv_tensor_core_swizzle_kernel(const RungShape shape, const RungOperands operands) {
+    conv_tensor_core_ldmatrix_kernel(const RungShape shape, const RungOperands operands) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared);
   const RungTile tile(shape, static_cast<int>(blockIdx.x), kBlock, kBlock);
@@ -98,13 +97,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_03_swizzle() {
+const ConvBackend& tensor_core_05_ldmatrix() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.03_swizzle";
-    design.kernel_name = "conv_tensor_core_swizzle_kernel";
-    design.kernel = &conv_tensor_core_swizzle_kernel;
+    design.name = "tensor_core.05_ldmatrix";
+    design.kernel_name = "conv_tensor_core_ldmatrix_kernel";
+    design.kernel = &conv_tensor_core_ldmatrix_kernel;
     design.threads = kThreads;
     design.block_positions = kBlock;
     design.block_filters = kBlock;

@@ -1,6 +1,6 @@
-// Direct convolution, rung 10: as many blocks as the GPU holds at once, each with as many rows as that takes.
+// Direct convolution, rung 11: as many blocks as the GPU holds at once, each with as many rows as that takes.
 //
-// The blocks of rung 09 have 128 rows. What does not fit the GPU at once runs in a second wave, which leaves part of
+// The blocks of rung 10 have 128 rows. What does not fit the GPU at once runs in a second wave, which leaves part of
 // the GPU idle at its end. Here the rows of a warp follow from the height of the image, the multiprocessors and the
 // blocks that fit one of them.
 #include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
@@ -15,8 +15,8 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+// measured    H200, as direct.10_strips_fill_the_gpu, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(128)
     conv_direct_strips_fill_the_gpu_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
@@ -42,10 +42,10 @@ RungKernels choose(const Conv2dProblem& problem) {
 }  // namespace direct_ladder
 
 namespace conv_rungs {
-const ConvBackend& direct_10_strips_fill_the_gpu() {
+const ConvBackend& direct_11_strips_fill_the_gpu() {
   using namespace direct_ladder;
   static const RungBackend backend([] {
-    RungDesign design = rolling_rows_design("direct.10_strips_fill_the_gpu",
+    RungDesign design = rolling_rows_design("direct.11_strips_fill_the_gpu",
                                             "conv_direct_strips_fill_the_gpu_kernel", &choose);
     design.fills_gpu = true;
     return design;

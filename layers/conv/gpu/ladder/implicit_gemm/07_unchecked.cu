@@ -1,9 +1,8 @@
-// Implicit GEMM, rung 05: the offset of a tap is read from a table instead of computed.
+// Implicit GEMM, rung 07: without padding a kernel without checks runs.
 //
-// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. A column's window is the same for the whole
-// loop, so a thread keeps one column and computes its corner once. The part that depends only on (c, r, s) is a table
-// made on the host. The filters are packed tap by tap for float4, also on the host. Without padding no bounds checks
-// are needed. S. Chetlur et al., arXiv:1410.0759 (2014), section 3, compute these offsets in the kernel.
+// Rung 06 compares the row and column of every input with the edges of the image. Without padding, and with taps that
+// fill the last step, no input is outside. For such problems the kernel is compiled a second time, without the checks
+// and without the table of rows and columns.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -19,11 +18,11 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
 // memory      shared: 8 taps x 128 filters and 8 taps x 128 columns; 64 sums in registers
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    H100, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H100, as implicit_gemm.05_offset_table, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-27-h100/reproduce.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads)
-    conv_implicit_gemm_offset_table_kernel(const RungShape shape, const RungOperands operands) {
+    conv_implicit_gemm_unchecked_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kStep][kBlock];  // [tap][filter]
   __shared__ float inputs[kStep][kBlock];   // [tap][column]
   const RungTile tile(shape, kBlock, kBlock);
@@ -79,18 +78,19 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_05_offset_table() {
+const ConvBackend& implicit_gemm_07_unchecked() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.05_offset_table";
-    design.kernel_name = "conv_implicit_gemm_offset_table_kernel";
-    design.kernel = &conv_implicit_gemm_offset_table_kernel<true>;
-    design.whole = &conv_implicit_gemm_offset_table_kernel<false>;
+    design.name = "implicit_gemm.07_unchecked";
+    design.kernel_name = "conv_implicit_gemm_unchecked_kernel";
+    design.kernel = &conv_implicit_gemm_unchecked_kernel<true>;
+    design.whole = &conv_implicit_gemm_unchecked_kernel<false>;
     design.threads = kThreads;
     design.block_filters = kBlock;
     design.block_columns = kBlock;
     design.step = kStep;
+    design.packs_filters = true;
     return design;
   }());
   return backend;

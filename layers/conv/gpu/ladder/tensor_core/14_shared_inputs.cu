@@ -1,19 +1,15 @@
-// Tensor cores, rung 10: a block keeps its filters in shared memory.
+// Tensor cores, rung 14: an input is copied once for all taps of a row.
 //
-// Half of what a block of rung 09 copies are filters, and each input comes S times for the taps of a row. Here a block
-// copies the filters of its tile once, with its first inputs. A copy takes the inputs of all taps of a row: those of
-// 128 positions and the S - 1 to the right of the last. wgmma swizzles by the address, so a tap's operand may begin at
-// any row. So positions count the columns of the padded input; the sums under its last S - 1 are dropped.
+// Rung 13 copies each input S times, for the S taps of a row. Here a copy takes the inputs of all of them: those of 128
+// positions and the S - 1 to the right of the last. wgmma swizzles by the address, so a tap's operand may begin at any
+// row. So positions count the columns of the padded input; the sums under its last S - 1 are dropped.
+#include "layers/conv/gpu/ladder/tensor_core/kept_filters.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
 
 namespace lenslet {
 namespace tensor_core_ladder {
 namespace {
-
-/// The inputs of a stage: 32 channels of a tile's positions and of those to the right of it.
-__host__ __device__ constexpr int copied_bytes(int s) { return (kBlock + s - 1) * kRowBytes; }
-__host__ __device__ constexpr int stage_bytes(int s) { return (copied_bytes(s) + 1023) / 1024 * 1024; }
 
 // computes    y [N*P*Q, K] = im2col(x) [N*P*Q, R*S*C] x w [R*S*C, K], tf32 operands, bias, optional ReLU
 // work split  persistent blocks with one tile of filters, tile = 128 positions x kFilters, warpgroup = 64 x kFilters;
@@ -22,12 +18,12 @@ __host__ __device__ constexpr int stage_bytes(int s) { return (copied_bytes(s) +
 //             lines of sums for each warp; registers: kFilters / 2 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (by RungBackend);
 //             filters that fit (KeptFiltersConv); a grid of a multiple of the filter tiles
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.10_kept_filters, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 template <int kFilters>
 __global__ void __launch_bounds__(kThreads, 1)
-    conv_tensor_core_kept_filters_kernel(const RungShape shape,
-                                         const __grid_constant__ RungOperands operands) {
+    conv_tensor_core_shared_inputs_kernel(const RungShape shape,
+                                          const __grid_constant__ RungOperands operands) {
   using namespace hopper;
   constexpr int kStepBytes = kFilters * kRowBytes;  // of filters
   extern __shared__ __align__(1024) unsigned char shared[];
@@ -118,59 +114,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-constexpr int kMinStages = 3, kMaxStages = 8;
-
-/// The design for a problem: without a kernel if it does not fit.
-template <int kFilters>
-RungDesign kept_design(RungDesign design, const Conv2dProblem& problem) {
-  const int64_t filter_bytes = int64_t{problem.r} * problem.s * problem.c * kFilters * 4,
-                own_bytes = filter_bytes + kWarps * kLinesBytes,
-                bytes_of_stage = stage_bytes(problem.s) + kBarrierPairBytes;
-  const int64_t stages = (GpuLimits::kHopperSharedBytes - own_bytes) / bytes_of_stage;
-  if (stages < kMinStages) return design;
-  design.kernel = &conv_tensor_core_kept_filters_kernel<kFilters>;
-  design.block_filters = kFilters;
-  design.dropped_columns = problem.s - 1;
-  design.stages = static_cast<int>(std::min<int64_t>(stages, kMaxStages));
-  design.shared_bytes = static_cast<size_t>(own_bytes + design.stages * bytes_of_stage);
-  return design;
-}
-
-/// With 128 filters, if they fit and there are more than 64; else with 64.
-RungDesign kept_design(const RungDesign& design, const Conv2dProblem& problem) {
-  constexpr int kMany = 128, kFew = 64;
-  const RungDesign many = problem.k > kFew ? kept_design<kMany>(design, problem) : design;
-  return many.kernel ? many : kept_design<kFew>(design, problem);
-}
-
-class KeptFiltersConv : public RungConv {
- public:
-  static Support supports(const Conv2dProblem& problem, const RungDesign& design) {
-    if (const Support rung = RungConv::supports(problem, design); !rung) return rung;
-    if (!kept_design(design, problem).kernel) {
-      return Support::no(concat(design.name, " keeps 64 filters in shared memory, beside ", kMinStages,
-                                " steps of inputs, and has no place for filters of ", problem.c, " x ",
-                                problem.r, " x ", problem.s, ": use tensor_core"));
-    }
-    if (int64_t{problem.n} * problem.p() * (problem.q() + problem.s - 1) <= GpuLimits::kElements)
-      return Support::yes();
-    return Support::no(concat(design.name, " supports up to ", GpuLimits::kElements,
-                              " positions in rows of Q + S - 1, found more: use tensor_core"));
-  }
-  KeptFiltersConv(const ConvPrepare& request, const RungDesign& design)
-      : RungConv(request, kept_design(design, request.problem)) {}
-};
-
 }  // namespace
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_10_kept_filters() {
+const ConvBackend& tensor_core_14_shared_inputs() {
   using namespace tensor_core_ladder;
   static const LadderBackend<KeptFiltersConv> backend([] {
-    RungDesign design;
-    design.name = "tensor_core.10_kept_filters";
-    design.kernel_name = "conv_tensor_core_kept_filters_kernel";
+    KeptDesign design;
+    design.name = "tensor_core.14_shared_inputs";
+    design.kernel_name = "conv_tensor_core_shared_inputs_kernel";
+    design.kernel_128 = &conv_tensor_core_shared_inputs_kernel<128>;
+    design.kernel_64 = &conv_tensor_core_shared_inputs_kernel<64>;
+    design.shares_inputs = true;
     design.threads = kThreads;
     design.block_positions = kBlock;
     design.tensor_copies = true;

@@ -1,8 +1,8 @@
-// Tensor cores, rung 02: asynchronous copies (cp.async) into three stages.
+// Tensor cores, rung 04: swizzled rows in shared memory.
 //
-// Rung 01 loads a step through registers, and all warps wait for it. cp.async copies without registers, zeros for the
-// padding included, and two steps are in flight while one is multiplied. What it copies is not rounded: the warps round
-// inputs when they read them from shared memory.
+// In rung 03 a row is 128 bytes, all banks, so the eight rows that a warp reads together are in the same banks: eight
+// passes for each read. Here piece i of row r, 16 bytes, lies at piece i ^ (r % 8). No two of the eight rows meet, and
+// a read takes one pass. Nor do the eight pieces of a row meet, which are copied together.
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/mma.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
@@ -21,12 +21,11 @@ struct Stage {
 
 // computes    y [N*P*Q, K] = im2col(x) [N*P*Q, R*S*C] x w [R*S*C, K], tf32 operands, bias, optional ReLU
 // work split  block = 128 positions x 128 filters, warp = 32 x 64 in products of 16 x 8 x 8
-// memory      shared: three stages of 128 positions and 128 filters x 32 channels; registers: 64 sums
+// memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    not yet: newer than the results of the rungs beside it
 __global__ void __launch_bounds__(kThreads, 2)
-    conv_tensor_core_async_copy_kernel(const RungShape shape, const RungOperands operands) {
+    conv_tensor_core_swizzle_kernel(const RungShape shape, const RungOperands operands) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const auto* const stages = reinterpret_cast<const Stage*>(shared);
   const RungTile tile(shape, static_cast<int>(blockIdx.x), kBlock, kBlock);
@@ -39,8 +38,10 @@ __global__ void __launch_bounds__(kThreads, 2)
   const Rows rows(shape, tile.position + copied, piece);
   const float* next_filters = operands.filters + int64_t{tile.filter_tile} * shape.steps * kBlock * kStep +
                               static_cast<int>(threadIdx.x) * kPiece;
-  const uint32_t input_target = shared_address(&stages[0].inputs[copied][piece * kPiece]),
-                 filter_target = shared_address(&stages[0].filters[copied][piece * kPiece]);
+  // The rows of a thread are a multiple of eight apart, so that all have the same swizzle.
+  const int swizzled = (piece ^ (copied % 8)) * kPiece;
+  const uint32_t input_target = shared_address(&stages[0].inputs[copied][swizzled]),
+                 filter_target = shared_address(&stages[0].filters[copied][swizzled]);
   RungTap tap;
   const auto copy = [&](int step) {
     if (step < shape.steps) {
@@ -67,23 +68,24 @@ __global__ void __launch_bounds__(kThreads, 2)
     copy(step + kStages - 1);
     const Stage& stage = stages[step % kStages];
 #pragma unroll
-    for (int channel = 0; channel < kStep; channel += 8) {
-      const int c = channel + t;
+    for (int p = 0; p < kPieces; p += 2) {  // of the eight channels
+      // Rows g and g + 8 of a product have the same swizzle.
+      const int c = (p ^ g) * kPiece + t, next = ((p + 1) ^ g) * kPiece + t;
       uint4 a[kRows];
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
         const int row = first_row + i * 16 + g;
         a[i] = make_uint4(round_to_nearest_tf32(stage.inputs[row][c]),
                           round_to_nearest_tf32(stage.inputs[row + 8][c]),
-                          round_to_nearest_tf32(stage.inputs[row][c + 4]),
-                          round_to_nearest_tf32(stage.inputs[row + 8][c + 4]));
+                          round_to_nearest_tf32(stage.inputs[row][next]),
+                          round_to_nearest_tf32(stage.inputs[row + 8][next]));
       }
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const float* const filter = stage.filters[first_column + j * 8 + g];
 #pragma unroll
         for (int i = 0; i < kRows; ++i)
-          multiply_tf32(sums[i][j], a[i], __float_as_uint(filter[c]), __float_as_uint(filter[c + 4]),
+          multiply_tf32(sums[i][j], a[i], __float_as_uint(filter[c]), __float_as_uint(filter[next]),
                         sums[i][j]);
       }
     }
@@ -95,13 +97,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_02_async_copy() {
+const ConvBackend& tensor_core_04_swizzle() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.02_async_copy";
-    design.kernel_name = "conv_tensor_core_async_copy_kernel";
-    design.kernel = &conv_tensor_core_async_copy_kernel;
+    design.name = "tensor_core.04_swizzle";
+    design.kernel_name = "conv_tensor_core_swizzle_kernel";
+    design.kernel = &conv_tensor_core_swizzle_kernel;
     design.threads = kThreads;
     design.block_positions = kBlock;
     design.block_filters = kBlock;

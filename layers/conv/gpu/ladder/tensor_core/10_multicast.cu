@@ -1,4 +1,4 @@
-// Tensor cores, rung 07: two blocks of a cluster share the filters of a step (multicast).
+// Tensor cores, rung 10: two blocks of a cluster share the filters of a step (multicast).
 //
 // Both blocks have the same filters and neighbouring positions. Each copies its inputs, and half of the filters to the
 // shared memory of both: L2 is read for 24 KB a step and block instead of 32. The price: a stage is free only when the
@@ -24,8 +24,8 @@ constexpr uint16_t kBothBlocks = (1 << kCluster) - 1;
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1, whole clusters (all by
 //             RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.07_multicast, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 2)
     conv_tensor_core_multicast_kernel(const RungShape shape, const __grid_constant__ RungOperands operands) {
   using namespace hopper;
@@ -107,11 +107,11 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_07_multicast() {
+const ConvBackend& tensor_core_10_multicast() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.07_multicast";
+    design.name = "tensor_core.10_multicast";
     design.kernel_name = "conv_tensor_core_multicast_kernel";
     design.kernel = &conv_tensor_core_multicast_kernel;
     design.threads = kThreads;

@@ -1,9 +1,7 @@
-// Tensor cores, rung 06: a warp that only copies (warp specialisation).
+// Tensor cores, rung 09: the next products start while those before are still computed.
 //
-// In rung 05 a step ends with a barrier of the block, because the next copy overwrites what both warpgroups read: each
-// product waits until it is finished, and the slower warpgroup holds up the other. Here a warp of its own starts the
-// copies. A stage has two barriers, `full` and `free`: the copying warp waits until all warps have read a stage, a
-// warpgroup only until its bytes are there, and its next products start while those before are still computed.
+// A warpgroup of rung 08 waits for the end of a step's products, and the tensor cores for its next ones. Here a
+// warpgroup starts the products of a step first, then waits for those of the step before and frees their stage.
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/barrier.cuh"
 #include "framework/instructions/wgmma.cuh"
@@ -20,10 +18,11 @@ constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandByte
 // work split  block = 128 positions x 128 filters, warpgroup = 64 x 128 in products of 64 x 128 x 8; one warp copies
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.06_copy_warp, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
-    conv_tensor_core_copy_warp_kernel(const RungShape shape, const __grid_constant__ RungOperands operands) {
+    conv_tensor_core_products_in_flight_kernel(const RungShape shape,
+                                               const __grid_constant__ RungOperands operands) {
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t stages = shared_address(shared), barriers = stages + kStages * kStageBytes;
@@ -92,13 +91,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_06_copy_warp() {
+const ConvBackend& tensor_core_09_products_in_flight() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.06_copy_warp";
-    design.kernel_name = "conv_tensor_core_copy_warp_kernel";
-    design.kernel = &conv_tensor_core_copy_warp_kernel;
+    design.name = "tensor_core.09_products_in_flight";
+    design.kernel_name = "conv_tensor_core_products_in_flight_kernel";
+    design.kernel = &conv_tensor_core_products_in_flight_kernel;
     design.threads = kThreads;
     design.block_positions = kBlock;
     design.block_filters = kBlock;

@@ -1,6 +1,6 @@
-// Tensor cores, rung 04: wgmma, products of a warpgroup that read both operands from shared memory.
+// Tensor cores, rung 06: wgmma, products of a warpgroup that read both operands from shared memory.
 //
-// mma.sync in rung 03 needs its operands in registers: six loads for each sixteen products, and the warp waits. wgmma
+// mma.sync in rung 05 needs its operands in registers: six loads for each sixteen products, and the warp waits. wgmma
 // multiplies 64 positions by 128 filters at once and reads swizzled rows itself; four warps share the filters. Nothing
 // rounds on that way, so each thread rounds what it copied, in place. PTX ISA, "wgmma".
 #include "framework/instructions/async_copy.cuh"
@@ -28,8 +28,8 @@ __device__ __forceinline__ void round_piece(unsigned char* place) {
 // work split  block = 128 positions x 128 filters, warpgroup = 64 x 128 in products of 64 x 128 x 8
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.04_warpgroup, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
     conv_tensor_core_warpgroup_kernel(const RungShape shape, const RungOperands operands) {
   using namespace hopper;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const Rows rows(shape, tile.position + copied, piece);
   const float* next_filters = operands.filters + int64_t{tile.filter_tile} * shape.steps * kBlock * kStep +
                               static_cast<int>(threadIdx.x) * kPiece;
-  const uint32_t target = copied * kRowBytes + (piece ^ (copied % 8)) * 16;  // swizzled, as in rung 03
+  const uint32_t target = copied * kRowBytes + (piece ^ (copied % 8)) * 16;  // swizzled, as in rung 04
   RungTap tap;
   const auto copy = [&](int step) {
     if (step < shape.steps) {
@@ -94,11 +94,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_04_warpgroup() {
+const ConvBackend& tensor_core_06_warpgroup() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.04_warpgroup";
+    design.name = "tensor_core.06_warpgroup";
     design.kernel_name = "conv_tensor_core_warpgroup_kernel";
     design.kernel = &conv_tensor_core_warpgroup_kernel;
     design.threads = kThreads;

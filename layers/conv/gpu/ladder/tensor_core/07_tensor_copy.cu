@@ -1,6 +1,6 @@
-// Tensor cores, rung 05: the tensor memory accelerator (TMA) copies, in im2col mode.
+// Tensor cores, rung 07: the tensor memory accelerator (TMA) copies, in im2col mode.
 //
-// In rung 04 all threads compute addresses, test for padding, copy 16 bytes at a time, and round. Here one thread
+// In rung 06 all threads compute addresses, test for padding, copy 16 bytes at a time, and round. Here one thread
 // starts one copy for all inputs of a step: TMA walks along the output positions, over the ends of rows and images,
 // writes zeros for the padding, swizzles and rounds. The filters are packed in swizzled order and need one copy of
 // contiguous memory. The bytes of both complete a barrier in shared memory. PTX ISA, "Tensors"; CUDA Driver API,
@@ -21,8 +21,8 @@ constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandByte
 // work split  block = 128 positions x 128 filters, warpgroup = 64 x 128 in products of 64 x 128 x 8
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, as tensor_core.05_tensor_copy, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
     conv_tensor_core_tensor_copy_kernel(const RungShape shape,
                                         const __grid_constant__ RungOperands operands) {
@@ -82,11 +82,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace tensor_core_ladder
 
 namespace conv_rungs {
-const ConvBackend& tensor_core_05_tensor_copy() {
+const ConvBackend& tensor_core_07_tensor_copy() {
   using namespace tensor_core_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "tensor_core.05_tensor_copy";
+    design.name = "tensor_core.07_tensor_copy";
     design.kernel_name = "conv_tensor_core_tensor_copy_kernel";
     design.kernel = &conv_tensor_core_tensor_copy_kernel;
     design.threads = kThreads;

@@ -1,6 +1,6 @@
-// Implicit GEMM, rung 06: the next step is fetched while this one is computed.
+// Implicit GEMM, rung 08: the next step is fetched while this one is computed.
 //
-// Rung 05 waits for global memory in every step. Here the elements of a step are loaded to registers before the
+// Rung 07 waits for global memory in every step. Here the elements of a step are loaded to registers before the
 // arithmetic of the previous step, and stored into a second shared buffer after it. This needs one barrier per step.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
@@ -18,8 +18,8 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and
 //             one step's fetches, 8 floats; two blocks per multiprocessor
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    H100, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H100, as implicit_gemm.06_double_buffer, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-27-h100/reproduce.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads, 2)
     conv_implicit_gemm_double_buffer_kernel(const RungShape shape, const RungOperands operands) {
@@ -97,11 +97,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_06_double_buffer() {
+const ConvBackend& implicit_gemm_08_double_buffer() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.06_double_buffer";
+    design.name = "implicit_gemm.08_double_buffer";
     design.kernel_name = "conv_implicit_gemm_double_buffer_kernel";
     design.kernel = &conv_implicit_gemm_double_buffer_kernel<true>;
     design.whole = &conv_implicit_gemm_double_buffer_kernel<false>;
@@ -109,6 +109,7 @@ const ConvBackend& implicit_gemm_06_double_buffer() {
     design.block_filters = kBlock;
     design.block_columns = kBlock;
     design.step = kStep;
+    design.packs_filters = true;
     return design;
   }());
   return backend;

@@ -1,9 +1,8 @@
-// Direct convolution, rung 08: no shared memory; a warp walks down the image and reads each input row once.
+// Direct convolution, rung 09: a warp walks down the image and reads each input row once.
 //
-// Shared memory costs a write, a read and two barriers for each input, and a thread that waits at a barrier issues no
-// loads. Here lanes get neighbouring columns by shuffle. Each input row is used at once for the output rows that need
-// it, three at stride 1, whose sums roll in registers. P. Micikevicius, "3D finite difference computation on GPUs using
-// CUDA", GPGPU-2 (2009), section 4.1.
+// A warp of rung 08 reads three input rows for one output row, so each row is read for three of them. Here it goes down
+// 32 rows. An input row is used at once for the output rows that need it, three at stride 1, whose sums roll in
+// registers. P. Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU-2 (2009), section 4.1.
 #include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
 
 namespace lenslet {
@@ -16,8 +15,8 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of three output rows (stride 2: of one), and a row of inputs
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+// measured    H200, as direct.08_rolling_rows, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md,
+//             "The climb" (docs/results/2026-11-29-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(128)
     conv_direct_rolling_rows_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
@@ -76,10 +75,10 @@ RungKernels choose(const Conv2dProblem& problem) {
 }  // namespace direct_ladder
 
 namespace conv_rungs {
-const ConvBackend& direct_08_rolling_rows() {
+const ConvBackend& direct_09_rolling_rows() {
   using namespace direct_ladder;
   static const RungBackend backend(
-      rolling_rows_design("direct.08_rolling_rows", "conv_direct_rolling_rows_kernel", &choose));
+      rolling_rows_design("direct.09_rolling_rows", "conv_direct_rolling_rows_kernel", &choose));
   return backend;
 }
 }  // namespace conv_rungs

@@ -1,0 +1,75 @@
+// What rungs 13 and 14 of the tensor_core ladder share, whose blocks keep the filters of a tile in shared memory: the
+// size of a stage, and the host side.
+//
+// The ring of a block and its lines of sums are those of persistent.cuh. Its shared memory has the filters of all
+// steps, the stages of inputs, the lines, and the barriers.
+#pragma once
+
+#include <algorithm>
+
+#include "framework/device/gpu_queries.h"
+#include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
+#include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
+
+namespace lenslet {
+namespace tensor_core_ladder {
+
+/// The inputs of a stage: 32 channels of a tile's positions, and of those to the right of it that `taps` of a row need.
+__host__ __device__ constexpr int copied_bytes(int taps) { return (kBlock + taps - 1) * kRowBytes; }
+__host__ __device__ constexpr int stage_bytes(int taps) { return (copied_bytes(taps) + 1023) / 1024 * 1024; }
+
+constexpr int kMinStages = 3, kMaxStages = 8;
+
+/// A design whose kernel depends on the filters of a tile.
+struct KeptDesign : RungDesign {
+  void (*kernel_128)(RungShape, RungOperands) = nullptr;  // with 128 filters a tile
+  void (*kernel_64)(RungShape, RungOperands) = nullptr;
+  bool shares_inputs = false;  // a stage has the inputs for all taps of a row, not for one
+};
+
+/// What a design needs for a problem with that many filters a tile: no kernel if they do not fit.
+inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem, int filters) {
+  RungDesign kept = design;
+  const int taps = design.shares_inputs ? problem.s : 1;  // of a stage
+  const int64_t filter_bytes = int64_t{problem.r} * problem.s * problem.c * filters * 4,
+                own_bytes = filter_bytes + kWarps * kLinesBytes,
+                bytes_of_stage = stage_bytes(taps) + kBarrierPairBytes;
+  const int64_t stages = (GpuLimits::kHopperSharedBytes - own_bytes) / bytes_of_stage;
+  if (stages < kMinStages) return kept;
+  kept.kernel = filters == 128 ? design.kernel_128 : design.kernel_64;
+  kept.block_filters = filters;
+  kept.dropped_columns = taps - 1;
+  kept.stages = static_cast<int>(std::min<int64_t>(stages, kMaxStages));
+  kept.shared_bytes = static_cast<size_t>(own_bytes + kept.stages * bytes_of_stage);
+  return kept;
+}
+
+/// With 128 filters, if they fit and there are more than 64; else with 64.
+inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem) {
+  RungDesign kept;
+  if (problem.k > 64) kept = kept_design(design, problem, 128);
+  return kept.kernel ? kept : kept_design(design, problem, 64);
+}
+
+class KeptFiltersConv : public RungConv {
+ public:
+  using Design = KeptDesign;
+  static Support supports(const Conv2dProblem& problem, const KeptDesign& design) {
+    if (const Support rung = RungConv::supports(problem, design); !rung) return rung;
+    const RungDesign kept = kept_design(design, problem);
+    if (!kept.kernel) {
+      return Support::no(concat(design.name, " keeps 64 filters in shared memory, beside ", kMinStages,
+                                " steps of inputs, and has no place for filters of ", problem.c, " x ",
+                                problem.r, " x ", problem.s, ": use tensor_core"));
+    }
+    const int64_t columns = int64_t{problem.q()} + kept.dropped_columns;
+    if (int64_t{problem.n} * problem.p() * columns <= GpuLimits::kElements) return Support::yes();
+    return Support::no(concat(design.name, " supports up to ", GpuLimits::kElements,
+                              " positions in rows of Q + S - 1, found more: use tensor_core"));
+  }
+  KeptFiltersConv(const ConvPrepare& request, const KeptDesign& design)
+      : RungConv(request, kept_design(design, request.problem)) {}
+};
+
+}  // namespace tensor_core_ladder
+}  // namespace lenslet
