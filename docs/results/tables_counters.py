@@ -7,7 +7,8 @@ from tables import markdown
 COUNTERS = "counters.json"
 # The pages of docs/kernels, and the beginnings of the names of what each shows.
 PAGES = {
-    "fused_lenet": ("whole-",),
+    "fused_lenet": ("whole-fp32",),
+    "fused_lenet_mma": ("whole-fp16",),
     "pooling_linear": ("linear-",),
     "tensor_core": ("tf32-", "fp16-"),
     "implicit_gemm": ("fp32-",),

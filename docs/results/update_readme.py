@@ -34,6 +34,7 @@ import headline
 import history
 import provenance
 import tables_conv
+import tables_counters
 import tables_lenet
 import tables_networks
 import tables_serve
@@ -154,12 +155,18 @@ def sections(gpu, cpu):
         common.loaded.clear()
         text = table(folder) or f"Not measured: there is no {file}."
         pages[page] = {**pages.get(page, {}), part: f"{text}\n\n{source(page, folder)}"}
+    counted = common.newest(gpu, tables_counters.COUNTERS)
+    for name in tables_counters.PAGES:
+        common.loaded.clear()
+        page, text = KERNELS / f"{name}.md", tables_counters.counters(name, counted)
+        text = text or f"Not measured: there are no rows of this page in {tables_counters.COUNTERS}."
+        pages[page] = {**pages.get(page, {}), "counters": f"{text}\n\n{source(page, counted)}"}
     for name, (table, what) in measured.items():
         common.loaded.clear()
         group = common.convbench_group(gpu)
         page, text = KERNELS / f"{name}.md", table(group) if group else ""
         text = text or f"Not measured: there are no rows of {what}."
-        pages[page] = {"measured": f"{text}\n\n{source(page, gpu)}"}
+        pages[page] = {**pages.get(page, {}), "measured": f"{text}\n\n{source(page, gpu)}"}
     return pages | {tables_weights.README: tables_weights.sections()}
 
 
