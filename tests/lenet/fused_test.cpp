@@ -140,7 +140,7 @@ TEST_F(Fused, ThePositionInABatchDoesNotMatter) {
 TEST_F(Fused, TheNumberOfImagesAtOnceDoesNotMatter) {
   const int64_t blocks = kDevice.is_cuda() ? cuda_status().devices[0].multiprocessors : 1;
   std::map<std::string, std::vector<uint8_t>> known;
-  for (int64_t images = 1; images <= 9; ++images) {
+  for (int64_t images = 1; images <= 11; ++images) {
     const int64_t batch = std::max(kImages + images, images * blocks);
     for_each_offer(trained(), batch, ElementType::kFp32,
                    [&](const std::string& backend, const OperatorRequest& request) {
@@ -177,12 +177,16 @@ struct Turn {
 
 const std::vector<Turn>& turns() {
   static const std::vector<Turn> gpu = {
-      {"fp32", "fp32", MathMode::kFp32, 96},           {"medium_fp32", "medium", MathMode::kFp32, 8},
-      {"medium_tf32", "medium", MathMode::kTf32, 8},   {"mma_tf32", "mma", MathMode::kTf32, 96},
+      {"fp32", "fp32", MathMode::kFp32, 96},
+      {"medium_fp32", "medium", MathMode::kFp32, 10},
+      {"medium_few", "medium", MathMode::kFp32, 2},
+      {"medium_tf32", "medium", MathMode::kTf32, 10},
+      {"mma_tf32", "mma", MathMode::kTf32, 96},
       {"mma_fp16", "mma", MathMode::kFp16, 96},         // 12 warps of 8
       {"mma_fp16_pairs", "mma", MathMode::kFp16, 384},  // beyond three rounds of 8 warps of 16
       {"mma_int8", "mma", MathMode::kInt8, 128},        // 8 warps of 16
-      {"small_fp32", "small", MathMode::kFp32, 2},     {"small_tf32", "small", MathMode::kTf32, 2},
+      {"small_fp32", "small", MathMode::kFp32, 2},
+      {"small_tf32", "small", MathMode::kTf32, 2},
       {"small_fp16", "small", MathMode::kFp16, 2}};
   static const std::vector<Turn> cpu = {{"simd", "simd", MathMode::kFp32, 96}};
   return kDevice.is_cuda() ? gpu : cpu;

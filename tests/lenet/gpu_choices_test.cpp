@@ -237,7 +237,11 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp32, 66, "small", "66 clusters of 2 blocks, an image each"},
       {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 image at once"},
       {MathMode::kFp32, 1000, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
-      {MathMode::kFp32, 3696, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 1057, "medium", "Winograd F(4, 5) along rows, 132 blocks, 9 images at once"},
+      {MathMode::kFp32, 1321, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
+      {MathMode::kFp32, 1584, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 2112, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
+      {MathMode::kFp32, 3696, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
       {MathMode::kFp32, 3697, "fp32",
        "Winograd F(4, 5) along rows, 16 images per block in the linear layers"},
       {MathMode::kFp32, 10000, "fp32",
@@ -342,7 +346,7 @@ TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
       "whole-network backend small: no cluster of 2 to 16 blocks fits on this GPU: use another backend");
   expect_error<UnavailableError>(
       [&] { (void)launch("medium", request(kH100, 100, MathMode::kFp32)); },
-      "medium: no block with 231360 bytes of shared memory fits on this GPU; use another backend");
+      "medium: no block with 231616 bytes of shared memory fits on this GPU; use another backend");
   const DeviceGuard guard(Device::cuda(kH100));
   Stream stream(Device::cuda(kH100));
   expect_error<UnavailableError>(

@@ -5,7 +5,7 @@
 // One launch; a block computes its images from the pixels to the answer. The convolutions save products as in the
 // backend `fp32` (winograd.h), whose threads have eight images' worth of work: with few images most
 // multiprocessors would be idle there, and each warp would wait for its own instructions. Here 16 warps share up to
-// eight images. The fully connected weights are copied to shared memory meanwhile (bulk copies; PTX ISA,
+// ten images. The fully connected weights are copied to shared memory meanwhile (bulk copies; PTX ISA,
 // "cp.async.bulk").
 //
 // fp32: operands, products and sums in fp32. tf32: weights are rounded to tf32 and multiplied in fp32; at these batch
@@ -35,18 +35,21 @@ using MediumFunction = void (*)(MediumArguments);
 // One block: only for the early launch and the count of blocks at once.
 constexpr ClusterShape kShape{1, MediumTile::kThreads, MediumTile::kSharedBytes};
 
-template <typename Pixel>
+template <int kMaxImages, typename Pixel>
 MediumFunction kernel_for(ElementType output) {
-  return output == kPrediction ? &medium_lenet5::fused_lenet5_medium_kernel<Pixel, Prediction>
-                               : &medium_lenet5::fused_lenet5_medium_kernel<Pixel, float>;
+  return output == kPrediction ? &medium_lenet5::fused_lenet5_medium_kernel<kMaxImages, Pixel, Prediction>
+                               : &medium_lenet5::fused_lenet5_medium_kernel<kMaxImages, Pixel, float>;
+}
+template <int kMaxImages>
+MediumFunction kernel_for(const OperatorRequest& request) {
+  return request.input_type == ElementType::kUint8 ? kernel_for<kMaxImages, uint8_t>(request.output_type)
+                                                   : kernel_for<kMaxImages, float>(request.output_type);
 }
 
 class MediumOperator : public Operator {
  public:
   MediumOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
-      : math_(request.math),
-        kernel_(request.input_type == ElementType::kUint8 ? kernel_for<uint8_t>(request.output_type)
-                                                          : kernel_for<float>(request.output_type)) {
+      : math_(request.math), kernel_(kernel_for<MediumTile::kImages>(request)) {
     arguments_.count = request.batch();
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
     const int at_once = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
@@ -55,13 +58,17 @@ class MediumOperator : public Operator {
                                     " bytes of shared memory fits on this GPU; use another backend"));
     }
     blocks_ = static_cast<int>(std::min<int64_t>(at_once, arguments_.count));
+    if (ceil_div(arguments_.count, blocks_) <= MediumTile::kFew) {
+      kernel_ = kernel_for<MediumTile::kFew>(request);
+      (void)clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);  // prepares it
+    }
     parameters_ = uploaded(medium_lenet5::pack_parameters(parameters, request.math), stream);
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
     const int64_t max_images = ceil_div(arguments_.count, blocks_);
     return concat("Winograd F(4, 5) along rows, ", counted(blocks_, "block"), ", ",
-                  counted(std::min<int64_t>(max_images, MediumTile::kImages), "image"), " at once",
+                  counted(MediumTile::images_of_turn(max_images), "image"), " at once",
                   math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
   }
   double products_saved() const override { return network_products_saved(); }

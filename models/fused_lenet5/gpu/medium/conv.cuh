@@ -3,7 +3,8 @@
 //
 // Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one to three
 // filters of a tile, of conv2 one of the eight points of two or four filters. The eight lanes with the points of the
-// same outputs exchange their sums by shuffles, after which each transforms an eighth of the outputs.
+// same outputs exchange their sums, by shuffles or through shared memory, after which each transforms an eighth of the
+// outputs.
 #pragma once
 
 #include <type_traits>
@@ -11,10 +12,12 @@
 #include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
 #include "models/fused_lenet5/gpu/medium/tile.h"
+#include "models/fused_lenet5/gpu/small/thread.cuh"
 
 namespace lenslet::medium_lenet5 {
 
 using fused_lenet5::WinogradF45;
+using small_lenet5::hide_value;
 
 /// conv1, ReLU and pooling of `images` images: pixels -> h1. A warp takes the same filters of up to 32 tiles of 6 x 4
 /// outputs, 24 of them an image.
@@ -48,24 +51,25 @@ __device__ __forceinline__ void transform_stage(float* maps, int images, int war
     if (lane < 24) {
       WinogradF45::input(d, v);
 #pragma unroll
-      for (int point = 0; point < 8; ++point) at[point * Tile::kPoint + lane] = v[point];
+      for (int point = 0; point < 8; ++point) at[Tile::point_place(lane / 4, point) + lane % 4] = v[point];
     }
   }
 }
 
-/// The products of a point: 8 rows of 2 or 4 filters. columns: V of it, filters: U of it.
+/// The products of a point: 8 rows of 2 or 4 filters. maps: V of the image, filters: U of the point.
 template <int kFilters>
-__device__ __forceinline__ void conv2_point(const float* columns, const float* filters,
+__device__ __forceinline__ void conv2_point(const float* maps, int half, int point, const float* filters,
                                             float (&sums)[8][kFilters]) {
   using Filters = std::conditional_t<kFilters == 4, float4, float2>;
+  const float* quads[Tile::kQuads];
 #pragma unroll
-  for (int i = 0; i < 8 * kFilters; ++i) sums[i / kFilters][i % kFilters] = 0;
+  for (int i = 0; i < Tile::kQuads; ++i) quads[i] = maps + Tile::point_place(half * Tile::kQuads + i, point);
 #pragma unroll 2
   for (int c = 0; c < 6; ++c) {
     float x[12], w[5 * kFilters];
 #pragma unroll
-    for (int i = 0; i < 12; i += 4)
-      *reinterpret_cast<float4*>(x + i) = *reinterpret_cast<const float4*>(columns + c * Tile::kMap + i);
+    for (int i = 0; i < Tile::kQuads; ++i)
+      *reinterpret_cast<float4*>(x + 4 * i) = *reinterpret_cast<const float4*>(quads[i] + c * Tile::kMap);
 #pragma unroll
     for (int r = 0; r < 5; ++r) {
       *reinterpret_cast<Filters*>(w + r * kFilters) =
@@ -92,70 +96,138 @@ __device__ __forceinline__ void exchange(float& low, float& high) {
   high = upper ? high : theirs;
 }
 
-/// From the sums of one point to ReLU and pooling of an eighth of the outputs: half of the filters, two columns of a
-/// pooled row. bias: of these filters.
-template <int kFilters>
-__device__ __forceinline__ void conv2_outputs(float (&sums)[8][kFilters], const float* bias,
-                                              float (&pooled)[kFilters / 2][2]) {
-  constexpr int kHalf = kFilters / 2;
+/// A^T, ReLU and pooling of one filter: two rows and a tile's four columns of outputs become two pooled ones. products:
+/// of these rows.
+__device__ __forceinline__ float2 conv2_pooled(const float (&products)[8][2], float bias) {
+  float y[2][4];
 #pragma unroll
-  for (int i = 0; i < 8 * kHalf; ++i)
-    exchange<4>(sums[i / kHalf][i % kHalf], sums[i / kHalf][i % kHalf + kHalf]);
+  for (int row = 0; row < 2; ++row) {
 #pragma unroll
-  for (int i = 0; i < 4 * kFilters; ++i)
-    exchange<2>(sums[i / kFilters][i % kFilters], sums[i / kFilters + 4][i % kFilters]);
+    for (int column = 0; column < 4; ++column) y[row][column] = bias;
 #pragma unroll
-  for (int i = 0; i < 4 * kFilters; ++i) {
-    const int row = i / (2 * kFilters) * 4 + i / kFilters % 2;
-    exchange<1>(sums[row][i % kFilters], sums[row + 2][i % kFilters]);
-  }
-#pragma unroll
-  for (int f = 0; f < kHalf; ++f) {
-    float y[2][4];
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      const auto product = [&](int point) {
-        return sums[(point & 2) * 2 + (point & 1) * 2 + row][f + (point & 4) / 4 * kHalf];
-      };
-#pragma unroll
-      for (int column = 0; column < 4; ++column) y[row][column] = bias[f];
-#pragma unroll
-      for (int pair = 0; pair < 3; ++pair) {
-        WinogradF45::add_pair(product(2 * pair), product(2 * pair + 1), WinogradF45::power(pair, 1),
-                              WinogradF45::power(pair, 2), WinogradF45::power(pair, 3), y[row]);
-      }
-      y[row][0] += product(6);  // zero
-      y[row][3] += product(7);  // infinity
+    for (int pair = 0; pair < 3; ++pair) {
+      WinogradF45::add_pair(products[2 * pair][row], products[2 * pair + 1][row], WinogradF45::power(pair, 1),
+                            WinogradF45::power(pair, 2), WinogradF45::power(pair, 3), y[row]);
     }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      pooled[f][i] = fused_lenet5::relu_pool_bits(y[0][2 * i], y[0][2 * i + 1], y[1][2 * i], y[1][2 * i + 1]);
-    }
+    y[row][0] += products[6][row];  // zero
+    y[row][3] += products[7][row];  // infinity
   }
+  return {fused_lenet5::relu_pool_bits(y[0][0], y[0][1], y[1][0], y[1][1]),
+          fused_lenet5::relu_pool_bits(y[0][2], y[0][3], y[1][2], y[1][3])};
 }
 
-/// conv2, ReLU and pooling of `images` images: V -> h2 in place. A lane takes a point of kFilters filters; 8 / kFilters
-/// warps share an image. Bits are the same for 2 and 4 filters.
+/// The part of conv2 that a warp computes: kFilters filters for a lane; 8 / kFilters warps share an image.
 template <int kFilters>
+struct Conv2Part {
+  static constexpr int kSharers = 8 / kFilters, kHalf = kFilters / 2;
+  int image, sharer;
+  // [rows][filters] of the lane's point. Initialised, so that those of the turn before need no registers.
+  float sums[8][kFilters] = {};
+
+  __device__ __forceinline__ Conv2Part(int first_image, int warp)
+      : image(first_image + warp / kSharers), sharer(warp % kSharers) {}
+  /// The first of the filters that a lane multiplies.
+  __device__ __forceinline__ int first(int lane) const { return (sharer * 2 + lane / 16) * kFilters; }
+  /// The filter of a lane's pooled output k, of kHalf.
+  __device__ __forceinline__ int own(int k, int lane) const {
+    return first(lane) + (lane & 4) / 4 * kHalf + k;
+  }
+  __device__ __forceinline__ void multiply(const float* maps, const float* parameters, int lane) {
+    const int point = lane % 8, at = first(lane);
+    conv2_point(maps + image * Tile::kImage, lane / 8 % 2, point,
+                parameters + at / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + at % 4, sums);
+  }
+  __device__ __forceinline__ void store(float* maps, int k, int lane, float2 pooled) const {
+    *reinterpret_cast<float2*>(maps + image * Tile::kImage + Tile::kH2 + own(k, lane) * 16 + (lane & 3) * 4 +
+                               lane / 8 % 2 * 2) = pooled;
+  }
+};
+
+/// Eight lanes exchange the products of their points by shuffles: an eighth of the outputs for each.
+__device__ __forceinline__ float2 exchange_by_shuffles(Conv2Part<2>& part, const float* bias, int lane) {
+  auto& sums = part.sums;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) exchange<4>(sums[i][0], sums[i][1]);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) exchange<2>(sums[i / 2][i % 2], sums[i / 2 + 4][i % 2]);
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    exchange<1>(sums[i / 4 * 4 + i / 2 % 2][i % 2], sums[i / 4 * 4 + i / 2 % 2 + 2][i % 2]);
+  float products[8][2];
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int point = i / 2;
+    products[point][i % 2] = sums[(point & 2) * 2 + (point & 1) * 2 + i % 2][point / 4];
+  }
+  return conv2_pooled(products, bias[part.own(0, lane)]);
+}
+
+/// The same through shared memory, in the place of V, which no warp may read any more; then the outputs to h2. A lane's
+/// filters in two rounds.
+__device__ __forceinline__ void exchange_in_shared(const Conv2Part<4>& part, float* maps, const float* bias,
+                                                   int lane) {
+  // Pairs of rows [8 points][8 lanes that read them], exchanged so that writes as well as reads are in different banks.
+  constexpr int kPair = sizeof(float2);
+  const int point = lane % 8, group = part.image * Tile::kImage + part.sharer * Tile::kExchange +
+                                      lane / 16 * Tile::kExchangeGroups + lane / 8 % 2 * Tile::kExchangeGroup;
+  const int written = group * 4 + point * 9 * kPair, read = group * 4 + point * kPair;
+  char* const bytes = reinterpret_cast<char*>(maps);
+  float2 pooled[2];
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    if (k > 0) __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int filter = i / 4 * 2 + k, row = i % 4 * 2;
+      *reinterpret_cast<float2*>(bytes + (written ^ i * kPair)) = {part.sums[row][filter],
+                                                                   part.sums[row + 1][filter]};
+    }
+    __syncwarp();
+    float products[8][2];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float2 rows = *reinterpret_cast<const float2*>(bytes + (read ^ i * kPair) + i * 8 * kPair);
+      products[i][0] = rows.x;
+      products[i][1] = rows.y;
+    }
+    pooled[k] = conv2_pooled(products, bias[part.own(k, lane)]);
+  }
+  __syncwarp();  // h2 overwrites this
+#pragma unroll
+  for (int k = 0; k < 2; ++k) part.store(maps, k, lane, pooled[k]);
+}
+
+/// conv2, ReLU and pooling of `images` images, kMaxImages at most: V -> h2 in place. Four filters for a lane of up to
+/// eight images; two, so that more warps have work, of up to kFew images, and of those beyond eight. Bits are the same.
+template <int kMaxImages>
 __device__ __forceinline__ void conv2_stage(float* maps, const float* parameters, int images, int warp,
                                             int lane) {
-  constexpr int kSharers = 8 / kFilters, kHalf = kFilters / 2;
-  const int image = warp / kSharers, point = lane % 8, half = lane / 8 % 2;
-  const int first = (warp % kSharers * 2 + lane / 16) * kFilters;  // of the filters that it multiplies
-  const int own = first + (lane & 4) / 4 * kHalf;                  // of those whose outputs it then has
-  const bool convolves = image < images;
-  float pooled[kHalf][2] = {};
-  if (convolves) {
-    float sums[8][kFilters];
-    conv2_point(maps + image * Tile::kImage + point * Tile::kPoint + half * 12,
-                parameters + first / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + first % 4, sums);
-    conv2_outputs(sums, parameters + Tile::kBias2 + own, pooled);
-  }
-  __syncthreads();  // h2 overwrites V
-  if (convolves) {
-    float* const h2 = maps + image * Tile::kImage + Tile::kH2 + own * 16 + (lane & 3) * 4 + half * 2;
-#pragma unroll
-    for (int f = 0; f < kHalf; ++f) *reinterpret_cast<float2*>(h2 + f * 16) = {pooled[f][0], pooled[f][1]};
+  const float* const bias = parameters + Tile::kBias2;
+  if constexpr (kMaxImages <= Tile::kFew) {
+    Conv2Part<2> two(0, warp);
+    const bool computes = two.image < images;
+    float2 pooled{};
+    if (computes) {
+      two.multiply(maps, parameters, lane);
+      pooled = exchange_by_shuffles(two, bias, lane);
+    }
+    __syncthreads();  // h2 overwrites V
+    if (computes) two.store(maps, 0, lane, pooled);
+  } else {
+    const bool few = images <= Tile::kFew;
+    Conv2Part<2> two(few ? 0 : 8, warp);
+    Conv2Part<4> four(0, warp);
+    const bool computes_two = two.image < images, computes_four = !few && four.image < images;
+    float2 pooled{};
+    if (computes_two) {
+      two.multiply(maps, parameters, lane);
+      pooled = exchange_by_shuffles(two, bias, lane);
+    }
+    if (computes_four) four.multiply(maps, parameters, lane);
+    __syncthreads();  // h2 overwrites V, and so do the exchanged sums
+    hide_value(lane);
+    if (computes_two) two.store(maps, 0, lane, pooled);
+    if (computes_four) exchange_in_shared(four, maps, bias, lane);
   }
 }
 

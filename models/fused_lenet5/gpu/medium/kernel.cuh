@@ -29,17 +29,17 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 }
 
 // computes    logits or predictions of `count` images
-// work split  persistent blocks of 16 warps; a block takes neighbouring images, up to eight at once; conv1: thread = 6
-//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, for up to three
-//             images of 2, then an eighth of the outputs; fc1, fc2: warp = 8 outputs of all images at once; fc3: a
-//             warp an image
-// memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 5.4 KB per image, for h1, V,
-//             h2, f1 and f2 in turn
-// requires    compute capability 9.0, Tile::kSharedBytes, an image for each block (medium_support() checks the
-//             GPU, MediumOperator chooses the blocks)
+// work split  persistent blocks of 16 warps; a block takes neighbouring images, up to ten at once; conv1: thread = 6
+//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, or of 2 (of up to
+//             three images, and of those beyond eight), then an eighth of the outputs; fc1, fc2: warp = 8 outputs of
+//             all images at once; fc3: a warp an image
+// memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 4.6 KB per image, for h1, V,
+//             what lanes exchange, h2, f1 and f2 in turn
+// requires    compute capability 9.0, Tile::kSharedBytes, an image for each block and, if kMaxImages is Tile::kFew, at
+//             most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
 // measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.322 / 14.08 us
 //             (docs/results/2026-11-29-h200/bench-batches.json)
-template <typename Pixel, typename Output>
+template <int kMaxImages, typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
   using namespace small_lenet5;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   int64_t first = block * share + min(block, rest), left = share + (block < rest ? 1 : 0);
 #pragma unroll 1
   while (left > 0) {
-    const int images = static_cast<int>(min(left, int64_t{Tile::kImages}));
+    const int images = kMaxImages <= Tile::kFew ? static_cast<int>(left) : Tile::images_of_turn(left);
     int lane = lane_of();
     conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
                 images, warp, lane);
@@ -80,26 +80,26 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     transform_stage(maps, images, warp, lane);
     __syncthreads();
     barrier_wait(&conv2_arrived, 0);
-    // Two filters for a lane instead of four occupy twice as many warps.
-    if (images <= 3) {
-      conv2_stage<2>(maps, parameters, images, warp, lane);
-    } else {
-      conv2_stage<4>(maps, parameters, images, warp, lane);
-    }
+    conv2_stage<kMaxImages>(maps, parameters, images, warp, lane);
     __syncthreads();
     barrier_wait(&linear_arrived, 0);
+    hide_value(lane);
     if (images == 1) {
       hidden_layers<1>(maps, parameters, images, warp, lane);
     } else if (images == 2) {
       hidden_layers<2>(maps, parameters, images, warp, lane);
     } else if (images == 3) {
       hidden_layers<3>(maps, parameters, images, warp, lane);
-    } else if (images == 4) {
-      hidden_layers<4>(maps, parameters, images, warp, lane);
-    } else if (images <= 6) {
-      hidden_layers<6>(maps, parameters, images, warp, lane);
-    } else {
-      hidden_layers<8>(maps, parameters, images, warp, lane);
+    } else if constexpr (kMaxImages > Tile::kFew) {
+      if (images == 4) {
+        hidden_layers<4>(maps, parameters, images, warp, lane);
+      } else if (images <= 6) {
+        hidden_layers<6>(maps, parameters, images, warp, lane);
+      } else if (images <= 8) {
+        hidden_layers<8>(maps, parameters, images, warp, lane);
+      } else {
+        hidden_layers<10>(maps, parameters, images, warp, lane);
+      }
     }
     if (warp < images) {
       const float logit = last_layer(maps + warp * Tile::kImage + Tile::kF2, parameters, lane);

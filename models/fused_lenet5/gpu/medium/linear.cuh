@@ -10,13 +10,49 @@
 
 namespace lenslet::medium_lenet5 {
 
+/// The images that a warp computes together: a power of two, and one or two more or none.
+template <int kGroup>
+struct Group {
+  static constexpr int kFirst = kGroup == 3    ? 2
+                                : kGroup == 6  ? 4
+                                : kGroup == 10 ? 8
+                                               : kGroup,
+                       kRest = kGroup - kFirst;
+};
+
+/// A lane has its images in an order in which the half that it sends in the first steps of sum_over_lanes() is always
+/// the second one, so that nothing is selected there. Number of these steps for kImages, a power of two or none. With
+/// more than two, addresses would need more registers.
+template <int kImages>
+constexpr int kExchangedSteps = kImages >= 4 ? 2 : kImages / 2;
+
+/// Which image a lane has at `place`.
+template <int kImages>
+__device__ __forceinline__ int exchanged_image(int place, int lane) {
+  constexpr int kSteps = kExchangedSteps<kImages>, kPart = kImages >> kSteps;  // parts keep their order
+  return ((place / kPart) ^ (lane >> (5 - kSteps))) * kPart + place % kPart;
+}
+
+/// sum_over_lanes() whose first kSteps steps find the halves exchanged.
+template <int kBit, int kCount, int kSteps>
+__device__ __forceinline__ void sum_exchanged(float* values) {
+  if constexpr (kSteps == 0) {
+    small_lenet5::sum_over_lanes<kBit, kCount>(values);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i)
+      values[i] += __shfl_xor_sync(kAllLanes, values[i + kCount / 2], kBit);
+    sum_exchanged<kBit / 2, kCount / 2, kSteps - 1>(values);
+  }
+}
+
 /// relu(sum over lanes + bias) of the warp's eight outputs for kGroup images, a power of two, of which `images` are
 /// stored. activations: where the outputs of the first image go.
 template <int kGroup>
 __device__ __forceinline__ void store_outputs(float* sums, float* activations, const float* bias, int images,
                                               int outputs, int warp, int lane) {
   constexpr int kSums = kGroup * Tile::kOutputs;
-  small_lenet5::sum_over_lanes<16, kSums>(sums);
+  sum_exchanged<16, kSums, kExchangedSteps<kGroup>>(sums);
   // The lane then has kSums / 32 values, or shares one with its neighbours.
   constexpr int kKept = kSums < 32 ? 1 : kSums / 32, kSharers = kSums < 32 ? 32 / kSums : 1;
   if (lane % kSharers != 0) return;
@@ -31,54 +67,67 @@ __device__ __forceinline__ void store_outputs(float* sums, float* activations, c
 
 /// relu(weights * x + bias) of the warp's eight outputs for kGroup images, of which `images` are stored. activations:
 /// of the first image; x and y: where they are in it.
-template <int kGroup, int kSteps>
+template <int kGroup, int kInputs>
 __device__ __forceinline__ void linear_layer(float* activations, int x, int y, const float* weights,
                                              const float* bias, int images, int outputs, int warp, int lane) {
+  using G = Group<kGroup>;
+  constexpr int kAtOnce = kGroup > 8 ? 1 : kGroup;  // images whose inputs are in registers
   float sums[kGroup * Tile::kOutputs] = {};
-  const float* const own = weights + warp * Tile::kOutputs * kSteps * Tile::kStep + 4 * lane;
+  const float* const own = weights + warp * Tile::kOutputs * kInputs + 4 * lane;
+  const float* const inputs = activations + x + 4 * lane;
 #pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    float4 inputs[kGroup];
+  for (int step = 0; step < kInputs; step += Tile::kStep) {
+    if (kInputs - step < Tile::kStep && 4 * lane >= kInputs - step) continue;
 #pragma unroll
-    for (int image = 0; image < kGroup; ++image) {
-      inputs[image] = *reinterpret_cast<const float4*>(activations + image * Tile::kImage + x +
-                                                       step * Tile::kStep + 4 * lane);
-    }
+    for (int at = 0; at < kGroup; at += kAtOnce) {
+      // Otherwise the compiler reads the inputs of both steps at once, for which eight images leave no registers.
+      if (kGroup == 8 && step > 0) __syncwarp();
+      float4 v[kAtOnce];
 #pragma unroll
-    for (int n = 0; n < Tile::kOutputs; ++n) {
-      const float4 w = *reinterpret_cast<const float4*>(own + (n * kSteps + step) * Tile::kStep);
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int place = at + i;
+        int image = 0;
+        if constexpr (G::kRest > 0) {
+          image = place < G::kFirst ? exchanged_image<G::kFirst>(place, lane)
+                                    : G::kFirst + exchanged_image<G::kRest>(place - G::kFirst, lane);
+        } else {
+          image = exchanged_image<G::kFirst>(place, lane);
+        }
+        v[i] = *reinterpret_cast<const float4*>(inputs + image * Tile::kImage + step);
+      }
 #pragma unroll
-      for (int image = 0; image < kGroup; ++image) {
-        float& sum = sums[image * Tile::kOutputs + n];
-        sum = fmaf(w.x, inputs[image].x, sum);
-        sum = fmaf(w.y, inputs[image].y, sum);
-        sum = fmaf(w.z, inputs[image].z, sum);
-        sum = fmaf(w.w, inputs[image].w, sum);
+      for (int n = 0; n < Tile::kOutputs; ++n) {
+        const float4 w = *reinterpret_cast<const float4*>(own + n * kInputs + step);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          float& sum = sums[(at + i) * Tile::kOutputs + n];
+          sum = fmaf(w.x, v[i].x, sum);
+          sum = fmaf(w.y, v[i].y, sum);
+          sum = fmaf(w.z, v[i].z, sum);
+          sum = fmaf(w.w, v[i].w, sum);
+        }
       }
     }
   }
-  // Three images are two and one, six are four and two.
-  constexpr int kFirst = kGroup == 3 ? 2 : kGroup == 6 ? 4 : kGroup, kRest = kGroup - kFirst;
-  store_outputs<kFirst>(sums, activations + y, bias, images, outputs, warp, lane);
-  if constexpr (kRest > 0) {
-    store_outputs<kRest>(sums + kFirst * Tile::kOutputs, activations + kFirst * Tile::kImage + y, bias,
-                         images - kFirst, outputs, warp, lane);
+  store_outputs<G::kFirst>(sums, activations + y, bias, images, outputs, warp, lane);
+  if constexpr (G::kRest > 0) {
+    store_outputs<G::kRest>(sums + G::kFirst * Tile::kOutputs, activations + G::kFirst * Tile::kImage + y,
+                            bias, images - G::kFirst, outputs, warp, lane);
   }
 }
 
-/// h2 -> f1 -> f2 of kGroup images, of which the last ones may be absent. fc2 reads 128 inputs: the weights of the last
-/// eight are zero, and in their place is V of the same image.
+/// h2 -> f1 -> f2 of kGroup images, of which the last ones may be absent.
 template <int kGroup>
 __device__ __forceinline__ void hidden_layers(float* activations, const float* parameters, int images,
                                               int warp, int lane) {
   if (warp < Tile::kFc1Warps) {
-    linear_layer<kGroup, Tile::kFc1Steps>(activations, Tile::kH2, Tile::kF1, parameters + Tile::kFc1,
-                                          parameters + Tile::kBiasF1, images, Tile::kFc1Outputs, warp, lane);
+    linear_layer<kGroup, Tile::kFc1Inputs>(activations, Tile::kH2, Tile::kF1, parameters + Tile::kFc1,
+                                           parameters + Tile::kBiasF1, images, Tile::kFc1Outputs, warp, lane);
   }
   __syncthreads();
   if (warp < Tile::kFc2Warps) {
-    linear_layer<kGroup, Tile::kFc2Steps>(activations, Tile::kF1, Tile::kF2, parameters + Tile::kFc2,
-                                          parameters + Tile::kBiasF2, images, Tile::kFc2Outputs, warp, lane);
+    linear_layer<kGroup, Tile::kFc2Inputs>(activations, Tile::kF1, Tile::kF2, parameters + Tile::kFc2,
+                                           parameters + Tile::kBiasF2, images, Tile::kFc2Outputs, warp, lane);
   }
   __syncthreads();
 }

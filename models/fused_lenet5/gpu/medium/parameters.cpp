@@ -26,15 +26,10 @@ void pack_conv2(const Tensor& weight, MathMode math, float* packed) {
   }
 }
 
-/// weight [outputs, inputs] as [warps][8 outputs][steps][128 inputs], zeros beyond.
-void pack_linear(const Tensor& weight, int steps, MathMode math, float* packed) {
-  const int outputs = static_cast<int>(weight.shape()[0]), inputs = static_cast<int>(weight.shape()[1]);
-  for (int output = 0; output < outputs; ++output) {
-    for (int input = 0; input < inputs; ++input) {
-      packed[output * steps * Tile::kStep + input] =
-          rounded_weight(weight.data()[output * inputs + input], math);
-    }
-  }
+/// weight [outputs, inputs] in its order.
+void pack_linear(const Tensor& weight, MathMode math, float* packed) {
+  const int64_t elements = weight.shape().num_elements();
+  for (int64_t i = 0; i < elements; ++i) packed[i] = rounded_weight(weight.data()[i], math);
 }
 
 /// Lane 10 * part + o has every third group of four inputs of class o.
@@ -54,8 +49,8 @@ void pack_fc3(const Tensor& weight, MathMode math, float* packed) {
 std::vector<float> pack_parameters(const Lenet5Parameters& parameters, MathMode math) {
   std::vector<float> packed(Tile::kFloats, 0.0f);
   pack_conv2(parameters.conv2_weight, math, packed.data());
-  pack_linear(parameters.fc1_weight, Tile::kFc1Steps, math, packed.data() + Tile::kFc1);
-  pack_linear(parameters.fc2_weight, Tile::kFc2Steps, math, packed.data() + Tile::kFc2);
+  pack_linear(parameters.fc1_weight, math, packed.data() + Tile::kFc1);
+  pack_linear(parameters.fc2_weight, math, packed.data() + Tile::kFc2);
   pack_fc3(parameters.fc3_weight, math, packed.data() + Tile::kFc3);
   std::copy_n(parameters.conv2_bias.data(), 16, packed.data() + Tile::kBias2);
   std::copy_n(parameters.fc1_bias.data(), 120, packed.data() + Tile::kBiasF1);
