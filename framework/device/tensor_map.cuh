@@ -26,15 +26,24 @@ inline cudaError_t find_driver_function(const char* name, void*& found) {
   return error;
 }
 
-/// The driver's cuTensorMapEncodeIm2col. Throws DeviceError, UnavailableError if the driver is too old.
-inline decltype(&cuTensorMapEncodeIm2col) encode_im2col_map() {
+/// A function of the driver that describes tensors. Throws DeviceError, UnavailableError if the driver is too old.
+template <typename Function>
+Function find_encode_function(const char* name) {
   void* found = nullptr;
-  LENSLET_CUDA_CHECK(find_driver_function("cuTensorMapEncodeIm2col", found));
+  LENSLET_CUDA_CHECK(find_driver_function(name, found));
   if (!found) {
     throw UnavailableError(
-        "the NVIDIA driver has no cuTensorMapEncodeIm2col: install a driver for CUDA 12 or later");
+        concat("the NVIDIA driver has no ", name, ": install a driver for CUDA 12 or later"));
   }
-  return reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(found);
+  return reinterpret_cast<Function>(found);
+}
+/// The driver's cuTensorMapEncodeIm2col. Throws like find_encode_function().
+inline decltype(&cuTensorMapEncodeIm2col) encode_im2col_map() {
+  return find_encode_function<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+}
+/// The driver's cuTensorMapEncodeTiled. Throws like find_encode_function().
+inline decltype(&cuTensorMapEncodeTiled) encode_tiled_map() {
+  return find_encode_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
 }
 
 /// "CUDA_ERROR_INVALID_VALUE (1)"; "CUresult (1)" if the driver does not name it.

@@ -1,5 +1,5 @@
 // Copies of the tensor memory accelerator (TMA), from compute capability 9.0 on. Internal: includes CUDA. PTX ISA,
-// "cp.async.bulk.tensor" and "prefetch.tensormap".
+// "cp.async.bulk.tensor", "cp.async.bulk.commit_group", "cp.async.bulk.wait_group" and "prefetch.tensormap".
 #pragma once
 
 #include <cuda.h>
@@ -31,6 +31,24 @@ __device__ __forceinline__ void im2col_copy(uint32_t target, const CUtensorMap& 
           "l"(reinterpret_cast<uint64_t>(&map)), "r"(start.c), "r"(start.w), "r"(start.h), "r"(start.n),
           "r"(barrier), "h"(static_cast<uint16_t>(start.w_offset)), "h"(static_cast<uint16_t>(start.h_offset))
           : "memory"));
+}
+
+/// Starts a copy of the map's box from shared memory to a tensor of rows and columns. What lies outside of the tensor
+/// is not stored. fence_async_proxy() and a barrier come before it.
+__device__ __forceinline__ void store_box(const CUtensorMap& map, uint32_t source, int column, int row) {
+  LENSLET_FROM_SM(
+      90, asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
+                           reinterpret_cast<uint64_t>(&map)),
+                       "r"(source), "r"(column), "r"(row)
+                       : "memory"));
+}
+/// Ends a group: this thread's stores since the last group.
+__device__ __forceinline__ void commit_bulk_stores() {
+  LENSLET_FROM_SM(90, asm volatile("cp.async.bulk.commit_group;" ::: "memory"));
+}
+/// Waits until all groups of this thread have read shared memory.
+__device__ __forceinline__ void bulk_stores_read() {
+  LENSLET_FROM_SM(90, asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"));
 }
 
 }  // namespace lenslet

@@ -62,11 +62,13 @@ __device__ __forceinline__ void wgmma_hold(float (&sums)[kCount]) {
   LENSLET_REGISTERS_32                                                                 \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define LENSLET_REGISTERS_128                                                                    \
-  LENSLET_REGISTERS_64                                                                           \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "           \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+#define LENSLET_REGISTERS_96                                                           \
+  LENSLET_REGISTERS_64                                                                 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define LENSLET_REGISTERS_128                                                                      \
+  LENSLET_REGISTERS_96                                                                             \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define LENSLET_SUMS_8(i)                                                                     \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
@@ -112,6 +114,14 @@ __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, bo
   }
 }
 
+/// Like wgmma() above, for b[32 bytes x 192] in tf32.
+template <MathMode kMath, bool kBf16 = false>
+__device__ __forceinline__ void wgmma(float (&d)[96], uint64_t a, uint64_t b, bool add) {
+  static_assert(kMath == MathMode::kTf32);
+  LENSLET_WGMMA("m64n192k8.f32.tf32.tf32", LENSLET_REGISTERS_96, "%96, %97", "%98", "1, 1",
+                LENSLET_SUMS_32(0), LENSLET_SUMS_32(32), LENSLET_SUMS_32(64));
+}
+
 /// Like wgmma() above, for b[32 bytes x 256] of 16-bit operands.
 template <MathMode kMath, bool kBf16 = false>
 __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, bool add) {
@@ -127,6 +137,7 @@ __device__ __forceinline__ void wgmma(float (&d)[128], uint64_t a, uint64_t b, b
 
 #undef LENSLET_REGISTERS_32
 #undef LENSLET_REGISTERS_64
+#undef LENSLET_REGISTERS_96
 #undef LENSLET_REGISTERS_128
 #undef LENSLET_SUMS_8
 #undef LENSLET_SUMS_32

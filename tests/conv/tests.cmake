@@ -1,5 +1,6 @@
 lenslet_test(conv_problem SOURCES conv/conv_problem_test.cpp conv/conv_problem_list_test.cpp
              DEPENDS lenslet_conv lenslet_reference)
+lenslet_test(tma_choice SOURCES conv/tma_choice_test.cpp DEPENDS lenslet_conv)
 lenslet_test(conv_verifier SOURCES conv/conv_verifier_test.cpp DEPENDS lenslet_conv_verify)
 lenslet_test(conv_layer SOURCES conv/conv_layer_test.cpp DEPENDS lenslet_conv lenslet_reference)
 

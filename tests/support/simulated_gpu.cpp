@@ -177,6 +177,17 @@ CUresult encode_im2col(CUtensorMap*, CUtensorMapDataType, cuuint32_t rank, void*
   }
   return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+/// Refuses what the driver refuses of a tensor of rows and columns whose boxes are swizzled by 128 bytes: CUDA Driver
+/// API, "cuTensorMapEncodeTiled".
+CUresult encode_tiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t rank, void* address,
+                      const cuuint64_t* sizes, const cuuint64_t* pitches, const cuuint32_t* box,
+                      const cuuint32_t* steps, CUtensorMapInterleave, CUtensorMapSwizzle,
+                      CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  bool legal = rank == 2 && reinterpret_cast<uintptr_t>(address) % 16 == 0 && pitches[0] % 16 == 0 &&
+               pitches[0] < uint64_t{1} << 40;
+  for (int i = 0; i < 2; ++i) legal = legal && sizes[i] > 0 && box[i] >= 1 && box[i] <= 256 && steps[i] == 1;
+  return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 #endif
 
 }  // namespace
@@ -357,9 +368,10 @@ cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, co
 #if CUDART_VERSION >= 12000
 cudaError_t find_driver_function(const char* symbol, void** function,
                                  cudaDriverEntryPointQueryResult* status) {
-  const bool found = std::strcmp(symbol, "cuTensorMapEncodeIm2col") == 0;
-  *function = found ? reinterpret_cast<void*>(&encode_im2col) : nullptr;
-  *status = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  *function = std::strcmp(symbol, "cuTensorMapEncodeIm2col") == 0  ? reinterpret_cast<void*>(&encode_im2col)
+              : std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0 ? reinterpret_cast<void*>(&encode_tiled)
+                                                                   : nullptr;
+  *status = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 // Up to 12.4 the first of the two; see framework/device/tensor_map.cuh.

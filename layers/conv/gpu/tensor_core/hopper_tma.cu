@@ -3,8 +3,6 @@
 // tensor_core/tma_kept.cuh. This file: supported problems, the choice of a tile, the order of operands in memory.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "framework/base/counted.h"
@@ -16,6 +14,7 @@
 #include "layers/conv/gpu/im2col_map.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
+#include "layers/conv/gpu/tensor_core/tma_choice.h"
 #include "layers/conv/gpu/tensor_core/tma_kept.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
 
@@ -23,110 +22,137 @@ namespace lenslet {
 namespace {
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
-constexpr int kPieceBytes = 16;  // of a row in shared memory
-
-int lanes(MathMode math) { return math == kTf32 ? 4 : 8; }  // elements in a piece
 
 bool has_16_bits(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
 
 constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128,
               kMaxCorner = 127;  // of TMA; see tma_describes()
 
-using TmaFunction = void (*)(TmaShape, CUtensorMap, const unsigned char*, const float*, float*);
+using TmaFunction = void (*)(TmaShape, TmaMaps, const unsigned char*, const float*, float*);
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
-struct Variant {
+struct Variant : TmaVariant {
   const char* kernel_name;
-  int pixels, filters, blocks, threads, shared_bytes, row_bytes;
-  double step_us, tile_us, step_latency_us;  // see estimated_us()
-  TmaFunction kernel[2][2];                  // see kernel_of(); null: not supported
-  bool keeps_filters;                        // the form of tma_kept.cuh
+  TmaFunction kernel[2][2];  // see kernel_of(); null: not supported
 };
 
-/// A tile's sizes with its times and its kernels, in the order of Variant::kernel.
+// Names for the template arguments of tiles.
+template <int kCount>
+struct Warpgroups {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Positions {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Filters {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Stages {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Blocks {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct RowBytes {
+  static constexpr int kValue = kCount;
+};
+constexpr TmaStores kFromRegisters = TmaStores::kFromRegisters, kBoxes = TmaStores::kBoxes;
+
+/// A tile's sizes with its times and its kernels, in the order of Variant::kernel. `kept_runs` as in TmaVariant.
 template <class Tile>
-constexpr Variant variant_of(double step_us, double tile_us, double step_latency_us,
-                             const TmaFunction (&kernel)[2][2]) {
-  return {Tile::kKeepsFilters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel",
-          Tile::kPixels,
-          Tile::kFilters,
-          Tile::kBlocks,
-          Tile::kThreads,
-          Tile::kSharedBytes,
-          Tile::kRowBytes,
-          step_us,
-          tile_us,
-          step_latency_us,
-          {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}},
-          Tile::kKeepsFilters};
+constexpr Variant variant_of(int kept_runs, const TmaTimes& us, const TmaFunction (&kernel)[2][2]) {
+  return {
+      {Tile::kPositions, Tile::kFilters, Tile::kBlocks, Tile::kThreads, Tile::kSharedBytes, Tile::kRowBytes,
+       Tile::k16Bits ? 2 : 4, Tile::kSplits, Tile::kKeepsFilters || Tile::kStores == kBoxes, kept_runs, us},
+      Tile::kKeepsFilters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel",
+      {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}}};
 }
 
-template <int kGroups, int kFilters, int kStages, int kBlocks>
-constexpr Variant variant(double step_us, double tile_us, double step_latency_us) {
-  using Tile = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks>;
-  return variant_of<Tile>(
-      step_us, tile_us, step_latency_us,
-      {{&conv_tensor_core_tma_kernel<TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks>>,
-        &conv_tensor_core_tma_kernel<Tile>},
-       {&conv_tensor_core_tma_kernel<TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks>>,
-        &conv_tensor_core_tma_kernel<TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks>>}});
+template <class Groups, class Filters, class Stages, class Blocks, TmaStores kStores>
+constexpr Variant variant(const TmaTimes& us) {
+  constexpr int kGroups = Groups::kValue, kFilters = Filters::kValue, kStages = Stages::kValue,
+                kBlocks = Blocks::kValue;
+  using Tf32 = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks, kStores>;
+  using Fp16 = TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks, kStores>;
+  if constexpr (kStores == kBoxes) {
+    return variant_of<Tf32>(
+        0, us,
+        {{nullptr, &conv_tensor_core_tma_kernel<Tf32>}, {nullptr, &conv_tensor_core_tma_kernel<Fp16>}});
+  } else {
+    using Tf32Nchw = TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks, kStores>;
+    using Fp16Nchw = TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks, kStores>;
+    return variant_of<Tf32>(0, us,
+                            {{&conv_tensor_core_tma_kernel<Tf32Nchw>, &conv_tensor_core_tma_kernel<Tf32>},
+                             {&conv_tensor_core_tma_kernel<Fp16Nchw>, &conv_tensor_core_tma_kernel<Fp16>}});
+  }
 }
 
-template <int kRow, int kGroups, int kFilters, int kStages, int kBlocks>
-constexpr Variant variant_of_16_bits(double step_us, double tile_us, double step_latency_us) {
-  using Fp16 = Tma16BitTile<false, kRow, kGroups, kFilters, kStages, kBlocks>;
-  using Bf16 = Tma16BitTile<true, kRow, kGroups, kFilters, kStages, kBlocks>;
+template <class Groups, class Filters, class Stages, class Blocks, TmaStores kStores>
+constexpr Variant variant_of_16_bits(const TmaTimes& us) {
+  constexpr int kGroups = Groups::kValue, kFilters = Filters::kValue, kStages = Stages::kValue,
+                kBlocks = Blocks::kValue;
+  using Fp16 = Tma16BitTile<false, 128, kGroups, kFilters, kStages, kBlocks, kStores>;
+  using Bf16 = Tma16BitTile<true, 128, kGroups, kFilters, kStages, kBlocks, kStores>;
   return variant_of<Fp16>(
-      step_us, tile_us, step_latency_us,
-      {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
+      0, us, {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
 }
 
-template <int kFilters>
-constexpr Variant kept_variant(double step_us, double tile_us) {
-  using Tile = TmaKeptTile<kTf32, false, false, 128, kFilters>;
-  return variant_of<Tile>(step_us, tile_us, 0,
+template <class Filters, class Positions>
+constexpr Variant kept_variant(int kept_runs, const TmaTimes& us) {
+  using Tile = TmaKeptTile<kTf32, false, false, 128, Filters::kValue, Positions::kValue>;
+  return variant_of<Tile>(kept_runs, us,
                           {{nullptr, &conv_tensor_core_kept_kernel<Tile>}, {nullptr, nullptr}});
 }
 
-template <int kRow, int kFilters>
-constexpr Variant kept_variant_of_16_bits(double step_us, double tile_us) {
-  using Fp16 = TmaKeptTile<kFp16, true, false, kRow, kFilters>;
-  using Bf16 = TmaKeptTile<kFp16, true, true, kRow, kFilters>;
+template <class Row, class Filters>
+constexpr Variant kept_variant_of_16_bits(int kept_runs, const TmaTimes& us) {
+  using Fp16 = TmaKeptTile<kFp16, true, false, Row::kValue, Filters::kValue, kWarpgroupRows>;
+  using Bf16 = TmaKeptTile<kFp16, true, true, Row::kValue, Filters::kValue, kWarpgroupRows>;
   return variant_of<Fp16>(
-      step_us, tile_us, 0,
+      kept_runs, us,
       {{nullptr, &conv_tensor_core_kept_kernel<Fp16>}, {nullptr, &conv_tensor_core_kept_kernel<Bf16>}});
 }
 
-/// Small tiles reach more multiprocessors, large ones read each operand less often. The times are
-/// parameters, fitted to trials of all variants and splits on an H200 with problems/resnet50.txt and
+/// Small tiles reach more multiprocessors, large ones read each operand less often. The times, in the order of
+/// TmaTimes, are parameters, fitted to trials of all variants and splits with problems/resnet50.txt and
 /// problems/deep3x3.txt in tf32 (not measured: no result file has each variant).
 constexpr Variant kVariants[] = {
-    variant<2, 128, 3, 2>(0.369, 2.011, 0.674),
-    variant<1, 128, 4, 2>(0.117, 0.298, 0.419),
-    variant<1, 128, 3, 3>(0.257, 0.984, 0.497),
-    variant<1, 64, 6, 2>(0.164, 0.644, 0.179),
-    variant<1, 64, 4, 3>(0.150, 0.827, 0.260),
-    kept_variant<128>(0.107, 0.95),
-    kept_variant<64>(0.077, 0.50),
+    variant<Warpgroups<2>, Filters<128>, Stages<3>, Blocks<2>, kFromRegisters>(
+        {0.356, 2.371, 0.011, 0.339, 3.639}),
+    variant<Warpgroups<1>, Filters<128>, Stages<3>, Blocks<3>, kFromRegisters>(
+        {0.219, 1.208, 0.451, 0.27, 2.926}),
+    variant<Warpgroups<2>, Filters<128>, Stages<4>, Blocks<1>, kBoxes>({0.357, 2.089, 0.656, 0.0, 3.673}),
+    variant<Warpgroups<1>, Filters<128>, Stages<6>, Blocks<1>, kBoxes>({0.214, 0.996, 0.89, 0.151, 2.386}),
+    variant<Warpgroups<1>, Filters<128>, Stages<8>, Blocks<1>, kFromRegisters>(
+        {0.226, 2.011, 0.434, 0.144, 3.087}),
+    variant<Warpgroups<1>, Filters<64>, Stages<12>, Blocks<1>, kFromRegisters>(
+        {0.168, 1.137, 0.251, 0.101, 2.454}),
+    kept_variant<Filters<128>, Positions<64>>(2, {0.077, 1.031, 0.942, 0.077, 1.288}),
+    kept_variant<Filters<64>, Positions<64>>(2, {0.048, 0.567, 0.997, 0.074, 1.454}),
+    kept_variant<Filters<64>, Positions<192>>(1, {0.096, 1.66, 1.051, 0.266, 1.415}),
 };
-/// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are as above, chosen by
-/// hand from trials in fp16 with problems/deep3x3.txt and ten problems of ResNets (not measured: no result file has
-/// each variant).
+/// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are fitted as above, with
+/// both lists in fp16.
 constexpr Variant k16BitVariants[] = {
-    variant_of_16_bits<128, 2, 128, 3, 2>(0.340, 1.7, 0.310),
-    variant_of_16_bits<128, 1, 64, 6, 2>(0.165, 0.45, 0.100),
-    variant_of_16_bits<64, 2, 128, 6, 2>(0.178, 1.6, 0.178),
-    variant_of_16_bits<64, 2, 256, 8, 1>(0.325, 3.1, 0.310),
-    kept_variant_of_16_bits<128, 128>(0.130, 0.55),
-    kept_variant_of_16_bits<128, 64>(0.078, 0.36),
-    kept_variant_of_16_bits<64, 256>(0.120, 1.15),
-    kept_variant_of_16_bits<64, 128>(0.077, 0.55),
+    variant_of_16_bits<Warpgroups<2>, Filters<128>, Stages<3>, Blocks<2>, kFromRegisters>(
+        {0.337, 1.483, 0.771, 0.318, 3.159}),
+    variant_of_16_bits<Warpgroups<2>, Filters<128>, Stages<6>, Blocks<1>, kBoxes>(
+        {0.336, 1.162, 1.151, 0.0, 2.655}),
+    variant_of_16_bits<Warpgroups<1>, Filters<128>, Stages<8>, Blocks<1>, kBoxes>(
+        {0.189, 0.728, 1.211, 0.0, 2.169}),
+    variant_of_16_bits<Warpgroups<1>, Filters<64>, Stages<12>, Blocks<1>, kFromRegisters>(
+        {0.145, 0.754, 0.648, 0.071, 2.233}),
+    kept_variant_of_16_bits<RowBytes<128>, Filters<256>>(1, {0.209, 1.261, 0.961, 0.0, 1.44}),
+    kept_variant_of_16_bits<RowBytes<128>, Filters<128>>(2, {0.144, 0.499, 1.275, 0.014, 1.541}),
+    kept_variant_of_16_bits<RowBytes<128>, Filters<64>>(2, {0.068, 0.347, 1.172, 0.062, 1.393}),
+    kept_variant_of_16_bits<RowBytes<64>, Filters<256>>(2, {0.118, 1.174, 1.201, 0.0, 1.51}),
+    kept_variant_of_16_bits<RowBytes<64>, Filters<128>>(2, {0.070, 0.441, 1.439, 0.056, 1.389}),
 };
-constexpr double kFirstStepUs = 3.478, kSumUs = 0.909, kSumUsOfPart = 0.354;  // of the same fit
-/// Start-up times of variants that keep the filters: of a block with one tile, and with several. Their step_us is that
-/// of a tap and a run of channels. Chosen by hand from trials in tf32 and fp16 with problems/deep3x3.txt and 18
-/// problems of ResNet-50 (not measured: as above).
-constexpr double kKeptFirstTileUs = 2.4, kKeptStartUs = 0.4;
 
 /// First index of Variant::kernel: bf16 for tensors of 16 bits, fp16 products for fp32 tensors. Second: NHWC.
 TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, MathMode math) {
@@ -134,142 +160,28 @@ TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, Math
   return variant.kernel[second][problem.layout == TensorLayout::kNhwc];
 }
 
-/// A variant, and how it is launched.
-struct Choice {
-  const Variant* variant = nullptr;
-  double time_us = INFINITY;
-  int parts = 1;
-  int columns = 0;  // of a row of positions
-  int64_t clusters = 0, shared_bytes = 0;
-  TmaKeptSizes kept = {};  // of a variant that keeps the filters
+/// A variant with its kernel, and how it is launched.
+struct Choice : TmaChoice {
+  const Variant* form = nullptr;
 };
 
-int64_t position_tiles(const Conv2dProblem& problem, const Variant& variant, int columns) {
-  return ceil_div(int64_t{problem.n} * problem.p() * columns, variant.pixels);
-}
-int64_t tile_count(const Conv2dProblem& problem, const Variant& variant, int columns) {
-  return position_tiles(problem, variant, columns) * ceil_div(problem.k, variant.filters);
-}
-int step_channels(const Variant& variant, MathMode math) {
-  return variant.row_bytes / kPieceBytes * lanes(math);
-}
-int channel_steps(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
-  return static_cast<int>(ceil_div(problem.c, step_channels(variant, math)));
-}
-int step_count(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
-  return problem.r * problem.s * channel_steps(problem, variant, math);
-}
-
-/// A problem in tiles, each a sum of some steps in some parts.
-struct Split {
-  int64_t tiles;
-  int steps, parts;
-};
-
-/// Estimated time: a multiprocessor with many tiles is bound by the rate of their steps, one with few by the latency of
-/// a step. The parts of a split tile are added up.
-double estimated_us(const Split& split, const Variant& variant, int multiprocessors) {
-  const int parts = split.parts;
-  const auto own_tiles = static_cast<double>(ceil_div(split.tiles * parts, multiprocessors));
-  const auto own_steps = static_cast<double>(ceil_div(split.steps, parts));
-  const double many = own_tiles * (own_steps * variant.step_us + variant.tile_us);
-  const double few =
-      std::ceil(own_tiles / variant.blocks) * (own_steps * variant.step_latency_us + kFirstStepUs);
-  return std::max(many, few) + (parts > 1 ? kSumUs + parts * kSumUsOfPart : 0);
-}
-
-/// The sizes of a variant that keeps the filters. There are no stages if they do not fit.
-TmaKeptSizes kept_sizes(const Conv2dProblem& problem, const Variant& variant, MathMode math) {
-  constexpr int kSwizzledBytes = 1024, kMinStages = 3, kMaxStages = 8;
-  const int reach = (problem.s - 1) * problem.dilation_w,
-            copied = (variant.pixels + reach) * variant.row_bytes;
-  const int64_t boxes = channel_steps(problem, variant, math);
-  const int64_t row_bytes = problem.s * boxes * variant.filters * variant.row_bytes;
-  TmaKeptSizes sizes{};
-  sizes.filter_rows = problem.r;
-  sizes.q = problem.q();
-  sizes.columns = sizes.q + reach;
-  sizes.box_bytes = static_cast<int>(round_up(copied, kSwizzledBytes));
-  sizes.tap_bytes = problem.dilation_w * variant.row_bytes;
-  const int64_t stage_bytes = boxes * sizes.box_bytes;
-  if (row_bytes + stage_bytes > GpuLimits::kHopperSharedBytes) return sizes;
-  sizes.filter_row_bytes = static_cast<int>(row_bytes);
-  sizes.stage_bytes = static_cast<int>(stage_bytes);
-  sizes.copied_bytes = static_cast<int>(boxes * copied);
-  const int64_t left = GpuLimits::kHopperSharedBytes - variant.shared_bytes - tma_kept_bytes(sizes);
-  const int64_t stages = std::min<int64_t>(left / (stage_bytes + kBarrierPairBytes), kMaxStages);
-  if (stages >= kMinStages) sizes.stages = static_cast<int>(stages);
-  return sizes;
-}
-
-/// Blocks for each tile of filters.
-int64_t kept_blocks(const Conv2dProblem& problem, const Variant& variant, int columns, int multiprocessors) {
-  return std::min(position_tiles(problem, variant, columns),
-                  multiprocessors / ceil_div(problem.k, variant.filters));
-}
-
-/// A variant that keeps the filters, with its estimated time: infinite for problems that it does not support.
-Choice choose_kept(const Conv2dProblem& problem, const Variant& variant, MathMode math, int multiprocessors) {
-  Choice choice;
-  const bool moves_by_one = problem.s == 1 || problem.stride_w == 1;  // from a position to the next
-  if (!kernel_of(variant, problem, math) || !moves_by_one || problem.pad_w > kMaxCorner) return choice;
-  if (problem.k % lanes(math) != 0) return choice;  // it stores pieces
-  const TmaKeptSizes sizes = kept_sizes(problem, variant, math);
-  const int64_t positions = int64_t{problem.n} * problem.p() * sizes.columns;
-  const int64_t blocks = kept_blocks(problem, variant, sizes.columns, multiprocessors);
-  if (sizes.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
-  const auto tiles = static_cast<double>(ceil_div(position_tiles(problem, variant, sizes.columns), blocks));
-  const double tile_us = step_count(problem, variant, math) * variant.step_us + variant.tile_us;
-  choice.variant = &variant;
-  choice.time_us = std::max(kKeptStartUs + tiles * tile_us, kKeptFirstTileUs + tile_us);
-  choice.columns = sizes.columns;
-  choice.clusters = blocks * ceil_div(problem.k, variant.filters);
-  choice.shared_bytes = variant.shared_bytes + tma_kept_bytes(sizes);
-  choice.kept = sizes;
-  return choice;
-}
-
-/// A variant of the first form in the parts with the least estimated time. It splits only tiles that leave
-/// multiprocessors without a block. With so few tiles, small ones are better.
-Choice choose_parts(const Conv2dProblem& problem, const Variant& variant, MathMode math,
-                    int multiprocessors) {
-  const int steps = step_count(problem, variant, math), columns = problem.q();
-  const int64_t tiles = tile_count(problem, variant, columns);
-  const int max_parts = variant.pixels > 64 ? 1 : std::min(GpuLimits::kPortableCluster, steps);
-  Choice best;
-  for (int parts = 1; parts == 1 || (parts <= max_parts && tiles * parts / 2 < multiprocessors); parts *= 2) {
-    const double time_us = estimated_us({tiles, steps, parts}, variant, multiprocessors);
-    if (time_us >= best.time_us) continue;
-    const int64_t resident = int64_t{multiprocessors} * variant.blocks;
-    best = {&variant,
-            time_us,
-            parts,
-            columns,
-            parts > 1 ? tiles : std::min(tiles, resident),
-            variant.shared_bytes,
-            {}};
-  }
-  return best;
-}
-
-/// The variant with the least estimated time, of both forms.
+/// The choice among the variants that have a kernel for the problem.
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   const bool of_16_bits = has_16_bits(problem);
   const Variant* const begin = of_16_bits ? std::begin(k16BitVariants) : std::begin(kVariants);
   const Variant* const end = of_16_bits ? std::end(k16BitVariants) : std::end(kVariants);
-  Choice best;
-  for (const Variant* variant = begin; variant != end; ++variant) {
-    const auto choose_form = variant->keeps_filters ? choose_kept : choose_parts;
-    const Choice choice = choose_form(problem, *variant, math, multiprocessors);
-    if (choice.time_us < best.time_us) best = choice;
-  }
-  return best;
+  std::vector<const TmaVariant*> variants;
+  for (const Variant* one = begin; one != end; ++one)
+    variants.push_back(kernel_of(*one, problem, math) ? one : nullptr);
+  Choice choice{tma_choose(problem, math, multiprocessors, variants), nullptr};
+  choice.form = begin + choice.variant;  // the smallest tile supports every problem
+  return choice;
 }
 
 /// Whether the copies can read x as it is.
 bool reads_x(const Conv2dProblem& problem, MathMode math) {
   if (has_16_bits(problem)) return true;
-  return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % lanes(math) == 0;
+  return math == kTf32 && problem.layout == TensorLayout::kNhwc && problem.c % tma_piece_elements(math) == 0;
 }
 
 /// Estimated time to pack x: a launch and a rate, fitted to the same trials (not measured: it has no row of its own).
@@ -277,7 +189,8 @@ double pack_us(const Conv2dProblem& problem, MathMode math) {
   if (reads_x(problem, math)) return 0;
   constexpr double kLaunchUs = 2.5, kBytesPerUs = 1.9e6;
   const int64_t elements = int64_t{problem.n} * problem.c * problem.h * problem.w;
-  return kLaunchUs + static_cast<double>(elements * (4 + kPieceBytes / lanes(math))) / kBytesPerUs;
+  return kLaunchUs +
+         static_cast<double>(elements * (4 + kTmaPieceBytes / tma_piece_elements(math))) / kBytesPerUs;
 }
 
 class TensorCoreTma : public ConvKernel {
@@ -285,13 +198,13 @@ class TensorCoreTma : public ConvKernel {
   TensorCoreTma(const ConvPrepare& request, const Choice& choice)
       : problem_(request.problem),
         math_(request.math),
-        variant_(choice.variant),
+        variant_(choice.form),
         shared_bytes_(static_cast<int>(choice.shared_bytes)),
         clusters_(static_cast<int>(choice.clusters)),
-        encode_(encode_im2col_map()) {
+        encode_x_(encode_im2col_map()) {
     const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
-    shape_.channel_steps = channel_steps(problem_, *variant_, math_);
-    shape_.steps = step_count(problem_, *variant_, math_);
+    shape_.runs = tma_runs(problem_, *variant_, math_);
+    shape_.products = tma_products(problem_, *variant_, math_);
     kernel_ = kernel_of(*variant_, problem_, math_);
     const int filter_tiles = static_cast<int>(ceil_div(problem_.k, variant_->filters));
     set_strides(shape_, problem_);
@@ -302,20 +215,21 @@ class TensorCoreTma : public ConvKernel {
     shape_.positions = problem_.n * shape_.plane;
     shape_.s = problem_.s;
     shape_.kept = choice.kept;
-    shape_.tiles = static_cast<int>(tile_count(problem_, *variant_, choice.columns));
+    shape_.tiles = static_cast<int>(tma_tiles(problem_, *variant_, choice.columns));
     shape_.parts = choice.parts;
     shape_.by_filter_tiles = FastDivide(filter_tiles);
     shape_.by_plane = FastDivide(problem_.p() * choice.columns);
     shape_.by_q = FastDivide(choice.columns);
-    shape_.by_channel_steps = FastDivide(shape_.channel_steps);
+    shape_.by_runs = FastDivide(shape_.runs);
     shape_.by_s = FastDivide(problem_.s);
     shape_.relu = request.rectifier.relu();
     allow_shared_bytes(reinterpret_cast<const void*>(kernel_), static_cast<size_t>(shared_bytes_));
     upload_filters(request, filter_tiles);
+    if (stores_boxes()) encode_y_ = encode_tiled_map();
     if (reads_x(problem_, math_)) return;
     pack_shape_.c = problem_.c;
     pack_shape_.plane = problem_.h * problem_.w;
-    pack_shape_.pieces = static_cast<int>(ceil_div(problem_.c, lanes(math_)));
+    pack_shape_.pieces = static_cast<int>(ceil_div(problem_.c, tma_piece_elements(math_)));
     pack_shape_.pixels = problem_.n * pack_shape_.plane;
     pack_shape_.by_plane = FastDivide(pack_shape_.plane);
     constexpr PackFunction kPacks[2][2] = {
@@ -328,10 +242,10 @@ class TensorCoreTma : public ConvKernel {
   }
   size_t workspace_bytes() const override { return tma_workspace_bytes(problem_, math_); }
   std::string detail() const override {
-    return concat("tma, ", variant_->pixels, " positions x ", variant_->filters, " filters, ",
+    return concat("tma, ", variant_->positions, " positions x ", variant_->filters, " filters, ",
                   counted(variant_->blocks, "block"), " a multiprocessor",
-                  variant_->row_bytes < 128 ? ", steps of 32 channels" : "",
-                  variant_->keeps_filters ? ", filters kept in shared memory" : "",
+                  variant_->row_bytes < 128 ? ", runs of 32 channels" : "",
+                  variant_->keeps_filters() ? ", filters kept in shared memory" : "",
                   shape_.parts > 1 ? concat(", split-K in ", shape_.parts, " parts") : "");
   }
   std::vector<LaunchResources> launches() const override {
@@ -348,38 +262,61 @@ class TensorCoreTma : public ConvKernel {
       pack_.early(context.stream, pack_shape_, args.x, static_cast<uint4*>(context.workspace));
       x = context.workspace;
     }
-    if (x != mapped_) encode_map(x);
+    if (x != mapped_x_) map_x(x);
+    if (stores_boxes() && args.y != mapped_y_) map_y(args.y);
     ScopedStage stage(context.tracer, "multiply");
     launch_clusters(variant_->kernel_name, kernel_, clusters_,
-                    {shape_.parts, variant_->threads, shared_bytes_}, context.stream, shape_, x_,
+                    {shape_.parts, variant_->threads, shared_bytes_}, context.stream, shape_, maps_,
                     reinterpret_cast<const unsigned char*>(filters_.get()),
                     static_cast<const float*>(bias_.get()), args.y);
   }
 
  private:
+  bool stores_boxes() const { return variant_->stores_pieces && !variant_->keeps_filters(); }
+
   /// Describes x for TMA.
-  void encode_map(const void* x) {
+  void map_x(const void* x) {
     Im2colBox box;
     box.type = problem_.type == ElementType::kBf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                : math_ == kTf32                    ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                                                    : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    box.element_bytes = kPieceBytes / lanes(math_);
-    box.tensor_channels = static_cast<int>(round_up(problem_.c, lanes(math_)));
+    box.element_bytes = kTmaPieceBytes / tma_piece_elements(math_);
+    box.tensor_channels = static_cast<int>(round_up(problem_.c, tma_piece_elements(math_)));
     box.more_columns = shape_.kept.columns - shape_.kept.q;
-    box.positions = variant_->pixels + box.more_columns;
-    box.channels = step_channels(*variant_, math_);
+    box.positions = variant_->positions + box.more_columns;
+    box.channels = tma_run_channels(*variant_, math_);
     if (variant_->row_bytes != 128) box.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
-    x_ = im2col_map(encode_, problem_, box, x);
-    mapped_ = x;
+    maps_.x = im2col_map(encode_x_, problem_, box, x);
+    mapped_x_ = x;
   }
 
-  /// [K, C, R, S] to [filter tiles, taps, channel steps, filters] rows of pieces, in the order of
-  /// swizzled_operand_descriptor().
+  /// Describes y for TMA: [N*P*Q, K] in boxes of 64 positions x 128 bytes.
+  void map_y(const void* y) {
+    const int element_bytes = variant_->output_bytes;
+    const cuuint64_t sizes[] = {static_cast<cuuint64_t>(problem_.k),
+                                static_cast<cuuint64_t>(shape_.positions)},
+                     pitch_bytes = sizes[0] * element_bytes;
+    const cuuint32_t box[] = {static_cast<cuuint32_t>(128 / element_bytes), kWarpgroupRows}, steps[] = {1, 1};
+    const CUtensorMapDataType type = problem_.type == ElementType::kBf16   ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                     : problem_.type == ElementType::kFp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                                           : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    const CUresult result = encode_y_(&maps_.y, type, 2, const_cast<void*>(y), sizes, &pitch_bytes, box,
+                                      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS)
+      throw DeviceError(concat("cuTensorMapEncodeTiled failed with ", driver_error_name(result),
+                               " for the output of ", problem_.to_string(), ": use another backend"));
+    mapped_y_ = y;
+  }
+
+  /// [K, C, R, S] to [filter tiles, products, filters] rows of pieces, in the order of swizzled_operand_descriptor().
+  /// The products are [taps, runs]; of a block that keeps its filters [R, steps of a row, S, runs of a step].
   void upload_filters(const ConvPrepare& request, int filter_tiles) {
-    const int taps = problem_.r * problem_.s, elements = lanes(math_),
-              channels = step_channels(*variant_, math_);
-    const int pieces = variant_->row_bytes / kPieceBytes;
-    const int64_t bytes = int64_t{filter_tiles} * shape_.steps * variant_->filters * variant_->row_bytes;
+    const int columns = problem_.s, elements = tma_piece_elements(math_),
+              channels = tma_run_channels(*variant_, math_);
+    const int pieces = variant_->row_bytes / kTmaPieceBytes;
+    const int step_runs = variant_->keeps_filters() ? shape_.kept.step_runs : shape_.runs;
+    const int64_t bytes = int64_t{filter_tiles} * shape_.products * variant_->filters * variant_->row_bytes;
     std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
     auto* target = reinterpret_cast<unsigned char*>(packed.data());
     const float* weight = request.weights;
@@ -388,10 +325,13 @@ class TensorCoreTma : public ConvKernel {
       for (int c = 0; c < problem_.c; ++c) {
         const int64_t swizzle = pieces == 8 ? filter % 8 : filter / 2 % 4;
         const int64_t piece = (c % channels / elements) ^ swizzle;
-        for (int tap = 0; tap < taps; ++tap) {
-          const int64_t step = filter_tile * shape_.steps + tap * shape_.channel_steps + c / channels;
-          const int64_t row = step * variant_->filters + filter;
-          const int64_t index = (row * pieces + piece) * elements + c % elements;
+        const int64_t run = c / channels, first_run = run / step_runs * step_runs;
+        for (int tap = 0; tap < problem_.r * columns; ++tap) {
+          const int64_t row = tap / columns, column = tap % columns;
+          const int64_t product =
+              row * columns * shape_.runs + first_run * columns + column * step_runs + run - first_run;
+          const int64_t target_row = (filter_tile * shape_.products + product) * variant_->filters + filter;
+          const int64_t index = (target_row * pieces + piece) * elements + c % elements;
           problem_.type == ElementType::kBf16 ? put_bf16_operand(target, index, *weight)
                                               : put_operand(target, index, *weight, math_ == kTf32);
           ++weight;
@@ -406,14 +346,15 @@ class TensorCoreTma : public ConvKernel {
   MathMode math_;
   const Variant* variant_;
   int shared_bytes_, clusters_;
-  decltype(&cuTensorMapEncodeIm2col) encode_;
+  decltype(&cuTensorMapEncodeIm2col) encode_x_;
+  decltype(&cuTensorMapEncodeTiled) encode_y_ = nullptr;  // of tiles that store boxes
   TmaShape shape_{};
   TmaFunction kernel_ = nullptr;
   TmaPackShape pack_shape_{};
   KernelLaunch<TmaPackShape, const float*, uint4*> pack_;  // none where the copies read x as it is
   std::shared_ptr<float> filters_, bias_;
-  CUtensorMap x_{};  // of the tensor at mapped_
-  const void* mapped_ = nullptr;
+  TmaMaps maps_{};  // of the tensors at mapped_x_ and mapped_y_
+  const void *mapped_x_ = nullptr, *mapped_y_ = nullptr;
 };
 
 /// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
@@ -424,7 +365,8 @@ bool tma_describes(int stride, int padding, int reach) {
 
 /// The grid of the packing kernel has a row of blocks for each eight pieces of channels.
 bool pack_fits_grid(const Conv2dProblem& problem, MathMode math) {
-  return reads_x(problem, math) || ceil_div(problem.c, kTmaPackPieces * lanes(math)) <= GpuLimits::kGridYZ;
+  return reads_x(problem, math) ||
+         ceil_div(problem.c, kTmaPackPieces * tma_piece_elements(math)) <= GpuLimits::kGridYZ;
 }
 
 bool tma_describes_window(const Conv2dProblem& problem) {
@@ -434,7 +376,7 @@ bool tma_describes_window(const Conv2dProblem& problem) {
 
 bool supports(const Conv2dProblem& problem, MathMode math) {
   if (has_16_bits(problem)) return static_cast<bool>(tma_takes_16_bits(problem));
-  // With fewer, more than half of a tf32 step or of the smallest tile would be zeros; the kernel mma has smaller ones.
+  // With fewer, more than half of a tf32 run or of the smallest tile would be zeros; the kernel mma has smaller ones.
   constexpr int kMinChannels = 16, kMinFilters = 32;
   return math != MathMode::kFp32 && problem.groups == 1 && problem.c >= kMinChannels &&
          problem.k >= kMinFilters && pack_fits_grid(problem, math) && tma_describes_window(problem);
@@ -459,7 +401,7 @@ Support tma_takes_16_bits(const Conv2dProblem& problem) {
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math) {
   if (!supports(problem, math) || reads_x(problem, math)) return 0;
   const int64_t pixels = int64_t{problem.n} * problem.h * problem.w;
-  return static_cast<size_t>(pixels * ceil_div(problem.c, lanes(math)) * kPieceBytes);
+  return static_cast<size_t>(pixels * ceil_div(problem.c, tma_piece_elements(math)) * kTmaPieceBytes);
 }
 
 std::unique_ptr<ConvKernel> prepare_tensor_core_tma(const ConvPrepare& request, int multiprocessors,

@@ -4,9 +4,10 @@
 // row is copied once for all of them: wgmma swizzles by the address (PTX ISA, "Shared Memory Matrix Layout"), so that a
 // tap's operand may begin at any row.
 //
-// Two warpgroups take turns, as in CUTLASS's schedule "ping-pong": while one stores its tile, the other multiplies. A
-// turn begins when all inputs of the tile before are there. A barrier's parity distinguishes two consecutive rounds of
-// the ring, no more. Without turns a warpgroup could fall two rounds behind and take a new stage for an old one.
+// Two warpgroups take turns, as in CUTLASS's schedule KernelTmaWarpSpecializedPingpong: while one stores its tile, the
+// other multiplies. A turn begins when all inputs of the tile before are there. A barrier's parity distinguishes two
+// consecutive rounds of the ring, no more. Without turns a warpgroup could fall two rounds behind and take a new stage
+// for an old one.
 #pragma once
 
 #include <climits>
@@ -25,7 +26,7 @@ __device__ __forceinline__ int tma_output(const TmaShape& shape, int position) {
 /// Where a block has its filters, its ring, its barriers, and what it stores, in shared memory.
 struct TmaKeptMemory {
   uint32_t filters, stages, barriers;
-  uint32_t filter_barriers, turns;  // a barrier for each row of the filters; one for each warpgroup
+  uint32_t filter_barriers, turns;  // a barrier for the filters of each step; one for each warpgroup
   unsigned char* staging;
   float* tile_bias;
 };
@@ -33,19 +34,16 @@ template <class Tile>
 __device__ __forceinline__ TmaKeptMemory tma_kept_memory(unsigned char* shared, const TmaKeptSizes& sizes) {
   TmaKeptMemory memory;
   memory.filters = shared_address(shared);
-  memory.staging = shared + sizes.filter_rows * sizes.filter_row_bytes + sizes.stages * sizes.stage_bytes;
+  const int filter_bytes = sizes.steps * sizes.step_filter_bytes;
+  memory.staging = shared + filter_bytes + sizes.stages * sizes.stage_bytes;
   memory.tile_bias = reinterpret_cast<float*>(memory.staging + Tile::kStagingBytes);
-  memory.stages = memory.filters + sizes.filter_rows * sizes.filter_row_bytes;
+  memory.stages = memory.filters + filter_bytes;
   memory.barriers = shared_address(memory.tile_bias + Tile::kFilters);
   memory.turns = memory.barriers + sizes.stages * kBarrierPairBytes;
   memory.filter_barriers = memory.turns + kBarrierPairBytes;
   return memory;
 }
-/// Bytes of that memory besides Tile::kSharedBytes.
-constexpr int64_t tma_kept_bytes(const TmaKeptSizes& sizes) {
-  return int64_t{sizes.filter_rows} * (sizes.filter_row_bytes + kBarrierBytes) +
-         int64_t{sizes.stages} * (sizes.stage_bytes + kBarrierPairBytes) + kBarrierPairBytes;
-}
+static_assert(kTmaBarrierBytes == kBarrierBytes && 2 * kTmaBarrierBytes == kBarrierPairBytes);
 
 /// Initialises the barriers; one thread calls it.
 __device__ __forceinline__ void tma_init_kept(const TmaKeptMemory& memory, const TmaKeptSizes& sizes) {
@@ -57,14 +55,15 @@ __device__ __forceinline__ void tma_init_kept(const TmaKeptMemory& memory, const
   barrier_init(memory.turns, kWarpgroupWarps);
   barrier_init(memory.turns + kBarrierBytes, kWarpgroupWarps);
 #pragma unroll 1
-  for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row)
-    barrier_init(memory.filter_barriers + filter_row * kBarrierBytes, 1);
+  for (int step = 0; step < sizes.steps; ++step)
+    barrier_init(memory.filter_barriers + step * kBarrierBytes, 1);
   fence_barrier_init();
   fence_async_proxy();
 }
 
-/// Starts all copies of a block: of its filters, and of the inputs of its tiles. Row 0 of the filters comes first, as
-/// no launch before writes filters. The other rows come between the inputs, so that the first products start early.
+/// Starts all copies of a block: of its filters, and of the inputs of its tiles. The filters of step 0 come first, as
+/// no launch before writes filters. Those of the other steps come between the inputs, so that the first products start
+/// early.
 template <class Tile>
 __device__ __forceinline__ void tma_load_kept(const TmaShape& shape, const CUtensorMap& x,
                                               const unsigned char* __restrict__ filters,
@@ -72,32 +71,36 @@ __device__ __forceinline__ void tma_load_kept(const TmaShape& shape, const CUten
   const TmaKeptSizes& sizes = shape.kept;
   const int first_tile = static_cast<int>(blockIdx.x);
   const unsigned char* source =
-      filters + static_cast<int64_t>(tma_tile_start<Tile>(shape, first_tile).filter_tile) *
-                    sizes.filter_rows * sizes.filter_row_bytes;
-  const auto load_filters = [&](int filter_row) {  // for 0, 1, 2, ... in this order: `source` moves on
-    const uint32_t barrier = memory.filter_barriers + filter_row * kBarrierBytes;
-    barrier_arrive_expect(barrier, sizes.filter_row_bytes);
-    bulk_copy(memory.filters + filter_row * sizes.filter_row_bytes, source, sizes.filter_row_bytes, barrier);
-    source += sizes.filter_row_bytes;
+      filters + static_cast<int64_t>(tma_tile_start<Tile>(shape, first_tile).filter_tile) * sizes.steps *
+                    sizes.step_filter_bytes;
+  const auto load_filters = [&](int step) {  // for 0, 1, 2, ... in this order: `source` moves on
+    const uint32_t barrier = memory.filter_barriers + step * kBarrierBytes;
+    barrier_arrive_expect(barrier, sizes.step_filter_bytes);
+    bulk_copy(memory.filters + step * sizes.step_filter_bytes, source, sizes.step_filter_bytes, barrier);
+    source += sizes.step_filter_bytes;
   };
   load_filters(0);
   wait_for_launch_before();
   RingPosition ring;
   for (int tile = first_tile; tile < shape.tiles; tile += static_cast<int>(gridDim.x)) {
     Im2colStart start = tma_window_start(shape, tma_tile_start<Tile>(shape, tile).position);
-    for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row) {
-      if (filter_row > 0 && tile == first_tile) load_filters(filter_row);
+    int row_step = 0;
+    for (int step = 0; step < sizes.steps; ++step) {
+      if (step > 0 && tile == first_tile) load_filters(step);
       const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
       uint32_t inputs = memory.stages + ring.index * sizes.stage_bytes;
       barrier_wait(free, ring.parity ^ 1);
       barrier_arrive_expect(full, sizes.copied_bytes);
-      start.h_offset = filter_row * shape.dilation_h;
-      for (int c = 0; c < shape.channel_steps; ++c) {
-        start.c = c * Tile::kChannels;
+      for (int run = 0; run < sizes.step_runs; ++run) {
         im2col_copy(inputs, x, start, full);
+        start.c += Tile::kChannels;
         inputs += sizes.box_bytes;
       }
       ring.advance(sizes.stages);
+      if (++row_step < sizes.row_steps) continue;
+      row_step = 0;
+      start.c = 0;
+      start.h_offset += shape.dilation_h;
     }
   }
 }
@@ -112,14 +115,14 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
   const TmaKeptSizes& sizes = shape.kept;
   uint32_t read = 0;  // the barrier of the step whose last products are in flight; 0: none
   bool add = false;
-  uint64_t b = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
-  int filter_row = 0;
+  uint64_t filters = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
+  int step = 0;
 #pragma unroll 1
   do {
     const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes;
-    barrier_wait(memory.filter_barriers + filter_row * kBarrierBytes, 0);
+    barrier_wait(memory.filter_barriers + step * kBarrierBytes, 0);
     barrier_wait(full, ring.parity);
-    if (signals && filter_row == sizes.filter_rows - 1) barrier_arrive(next_turn);
+    if (signals && step == sizes.steps - 1) barrier_arrive(next_turn);
     const uint64_t inputs =
         swizzled_operand_descriptor<Tile::kRowBytes>(memory.stages + ring.index * sizes.stage_bytes);
     int tap_offset = 0;
@@ -127,8 +130,10 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
     for (int tap = shape.s; tap > 0; --tap, tap_offset += sizes.tap_bytes) {
       int offset = tap_offset;
 #pragma unroll 1
-      for (int c = shape.channel_steps; c > 0; --c, offset += sizes.box_bytes) {
-        const uint64_t a = inputs + (offset >> 4);
+      for (int run = sizes.step_runs; run > 0; --run, offset += sizes.box_bytes) {
+        const uint64_t tap_inputs = inputs + (offset >> 4);
+        const uint64_t a = Tile::kFiltersFirst ? filters : tap_inputs;
+        const uint64_t b = Tile::kFiltersFirst ? tap_inputs : filters;
         wgmma_hold(sums);
         wgmma_fence();
 #pragma unroll
@@ -140,12 +145,12 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
         wgmma_wait<1>();  // the products before these have read their inputs
         if (signals && read) barrier_arrive(read);
         read = 0;
-        b += Tile::kFilterBytes >> 4;
+        filters += Tile::kFilterBytes >> 4;
       }
     }
     read = full + kBarrierBytes;
     ring.advance(sizes.stages);
-  } while (++filter_row < sizes.filter_rows);
+  } while (++step < sizes.steps);
   wgmma_wait<0>();
   wgmma_hold(sums);
   if (signals) barrier_arrive(read);
@@ -201,19 +206,50 @@ __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const floa
   }
 }
 
+/// The same for a tile whose filters are operand A: a warp has the sums of 16 filters at all positions. The 16 filters
+/// of eight positions at a time go through `staging`, so that a lane stores 16 bytes and a warp eight runs of 64.
+template <class Tile, int kSums>
+__device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const float* tile_bias,
+                                                  unsigned char* staging, float* __restrict__ y, int position,
+                                                  int first_filter, const float (&sums)[kSums]) {
+  constexpr int kPitch = Tile::kStagingPitch / 4;  // from position to position
+  const int warp = static_cast<int>(threadIdx.x) / 32 % kWarpgroupWarps,
+            lane = static_cast<int>(threadIdx.x) % 32;
+  const int own_filter = warp * kWarpRows + lane / 4;  // and the eighth after it; see for_each_four()
+  const float low = tile_bias[own_filter], high = tile_bias[own_filter + 8];
+  float* const own = reinterpret_cast<float*>(staging) + lane % 4 * 2 * kPitch + lane / 4;
+  const float* const piece = reinterpret_cast<const float*>(staging) + lane / 4 * kPitch + lane % 4 * 4;
+  const int filter = first_filter + warp * kWarpRows + lane % 4 * 4;
+  int output = 0;  // of 32 positions, one a lane
+#pragma unroll
+  for (int j = 0; j < Tile::kPositions / 8; ++j) {
+    own[0] = relu_if(shape.relu, sums[j * 4] + low);
+    own[kPitch] = relu_if(shape.relu, sums[j * 4 + 1] + low);
+    own[8] = relu_if(shape.relu, sums[j * 4 + 2] + high);
+    own[kPitch + 8] = relu_if(shape.relu, sums[j * 4 + 3] + high);
+    __syncwarp();
+    const float4 four = *reinterpret_cast<const float4*>(piece);
+    if (j % 4 == 0) output = tma_output(shape, position + j * 8 + lane);
+    const int place = __shfl_sync(kAllLanes, output, j % 4 * 8 + lane / 4);
+    if (place < shape.positions && filter < shape.k)
+      *reinterpret_cast<float4*>(y + static_cast<int64_t>(place) * shape.k + filter) = four;
+    __syncwarp();
+  }
+}
+
 // computes    as conv_tensor_core_tma_kernel with one part, y [N, P, Q, K]; a sum's products in the same order
-// work split  persistent blocks, each with one tile of filters; a tile = 64 positions x kFilters filters; two
-//             warpgroups multiply and store a tile each, one thread copies
+// work split  persistent blocks, each with one tile of filters; a tile = kPositions positions x kFilters filters; two
+//             warpgroups multiply and store a tile each, one thread copies. With kFiltersFirst a product is 64 filters
+//             x kPositions positions, else 64 positions x kFilters filters
 // memory      shared: all filters of a tile, then a ring of steps of inputs, both in swizzled rows of kRowBytes
 // requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1; K a multiple of 4 (of 16 bits: 8); filters and
-//             three stages fit shared memory; the grid is a multiple of the filter tiles (choose_kept())
+//             three stages fit shared memory; the grid is a multiple of the filter tiles (tma_choice.h)
 // measured    H200, hot, fp16 tensors: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 58.1 us = 645 TFLOP/s
 //             (docs/results/2026-11-29-h200/deep3x3-fp16.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kernel(
-    const TmaShape shape,
-    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
-    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
+    const TmaShape shape, const __grid_constant__ TmaMaps maps,
+    const unsigned char* __restrict__ filters,  // [filter tiles, products, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
     float* __restrict__ y) {                    // [N, P, Q, K]; with k16Bits of 16 bits
   extern __shared__ __align__(1024) unsigned char shared[];
@@ -225,13 +261,13 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
     memory.tile_bias[i] = bias[first_filter + i];
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);
   if (threadIdx.x == 0) {
-    prefetch_tensor_map(x);
+    prefetch_tensor_map(maps.x);
     tma_init_kept(memory, sizes);
   }
   __syncthreads();
   let_next_launch_begin();
   if (group == Tile::kGroups) {
-    if (threadIdx.x % 32 == 0) tma_load_kept<Tile>(shape, x, filters, memory);
+    if (threadIdx.x % 32 == 0) tma_load_kept<Tile>(shape, maps.x, filters, memory);
     return;
   }
   wait_for_launch_before();
@@ -245,17 +281,22 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
 #pragma unroll 1
   for (int tile = first_tile; tile < shape.tiles; tile += stride, has_turn = !has_turn) {
     if (!has_turn) {
-      for (int filter_row = 0; filter_row < sizes.filter_rows; ++filter_row) ring.advance(sizes.stages);
+      for (int step = 0; step < sizes.steps; ++step) ring.advance(sizes.stages);
       continue;
     }
     barrier_wait(turn, turn_parity);
     turn_parity ^= 1;
-    float sums[Tile::kFilters / 2];
+    float sums[Tile::kPositions * Tile::kFilters / kWarpgroup];
     tma_multiply_kept<Tile>(shape, memory, next_turn, signals, ring, sums);
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    tma_store_rows<Tile>(shape, memory.tile_bias, memory.staging + warp * kWarpRows * Tile::kStagingPitch, y,
-                         tma_tile_start<Tile>(shape, tile).position + warp % kWarpgroupWarps * kWarpRows,
-                         first_filter, sums);
+    const int warp = static_cast<int>(threadIdx.x) / 32,
+              position = tma_tile_start<Tile>(shape, tile).position;
+    unsigned char* const staging = memory.staging + warp * Tile::kStagingRows * Tile::kStagingPitch;
+    if constexpr (Tile::kFiltersFirst) {
+      tma_store_columns<Tile>(shape, memory.tile_bias, staging, y, position, first_filter, sums);
+    } else {
+      tma_store_rows<Tile>(shape, memory.tile_bias, staging, y, position + warp % kWarpgroupWarps * kWarpRows,
+                           first_filter, sums);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 // tf32 on the way, to nearest. One thread starts all copies: no other computes an address of an input. PTX ISA,
 // "Tensors"; CUDA Driver API, cuTensorMapEncodeIm2col. Where tiles are few, their sums are split over a cluster
 // (split-K). Tensors of fp16 and bf16 are copied and multiplied as they are; the sums are rounded when they are stored.
+// Where y allows it, TMA stores them, too: a tile's sums leave shared memory while the next tile is multiplied.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -20,6 +21,12 @@
 
 namespace lenslet {
 
+/// The tensors of a convolution, described for TMA.
+struct TmaMaps {
+  CUtensorMap x;  // [N, H, W, C], elements of the operands, in im2col mode
+  CUtensorMap y;  // [N*P*Q, K], of tiles that store boxes
+};
+
 /// Where a tile begins.
 struct TmaTileStart {
   int position, filter_tile;
@@ -27,7 +34,7 @@ struct TmaTileStart {
 template <class Tile>
 __device__ __forceinline__ TmaTileStart tma_tile_start(const TmaShape& shape, int tile) {
   TmaTileStart start;
-  start.position = shape.by_filter_tiles.divide(tile, start.filter_tile) * Tile::kPixels;
+  start.position = shape.by_filter_tiles.divide(tile, start.filter_tile) * Tile::kPositions;
   return start;
 }
 
@@ -41,37 +48,59 @@ __device__ __forceinline__ Im2colStart tma_window_start(const TmaShape& shape, i
   return start;
 }
 
-/// Steps [first, end) of a tile's sum that this block computes.
-struct TmaSteps {
+/// Products [first, end) of a tile's sum that this block computes, a step each.
+struct TmaProducts {
   int first, end;
 };
 
-/// Starts the copies of a tile's steps.
+/// Where a block has its ring and the barriers of its stages, in shared memory.
+struct TmaRing {
+  uint32_t stages, barriers;
+};
+
+/// Starts the copies of a tile. Those of the filters of the first tile do not wait for the launch before, which writes
+/// no filters.
 template <class Tile>
 __device__ __forceinline__ void tma_load(const TmaShape& shape, const CUtensorMap& x,
-                                         const unsigned char* __restrict__ filters, uint32_t stages,
-                                         uint32_t barriers, const TmaTileStart& tile, const TmaSteps& steps,
-                                         RingPosition& ring) {
-  int c, column;
+                                         const unsigned char* __restrict__ filters, const TmaRing& memory,
+                                         const TmaTileStart& tile, const TmaProducts& products,
+                                         bool is_first_tile, RingPosition& ring) {
+  int run, column;
   Im2colStart start = tma_window_start(shape, tile.position);
-  const int tap = shape.by_channel_steps.divide(steps.first, c);
+  const int tap = shape.by_runs.divide(products.first, run);
   int row = shape.by_s.divide(tap, column);
   const unsigned char* source =
-      filters + (static_cast<int64_t>(tile.filter_tile) * shape.steps + steps.first) * Tile::kFilterBytes;
-  for (int step = steps.first; step < steps.end; ++step) {
-    const uint32_t full = barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
-    const uint32_t inputs = stages + ring.index * Tile::kStageBytes;
-    barrier_wait(free, ring.parity ^ 1);
-    barrier_arrive_expect(full, Tile::kStageBytes);
-    start.c = c * Tile::kChannels;
+      filters +
+      (static_cast<int64_t>(tile.filter_tile) * shape.products + products.first) * Tile::kFilterBytes;
+  int early = 0;  // steps whose filters are under way
+  if (is_first_tile) {
+    for (; early < min(Tile::kStages, products.end - products.first); ++early) {
+      const uint32_t full = memory.barriers + early * kBarrierPairBytes;
+      barrier_arrive_expect(full, Tile::kStageBytes);
+      bulk_copy(memory.stages + early * Tile::kStageBytes + Tile::kInputBytes, source, Tile::kFilterBytes,
+                full);
+      source += Tile::kFilterBytes;
+    }
+    wait_for_launch_before();
+  }
+  for (int product = products.first; product < products.end; ++product) {
+    const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes, free = full + kBarrierBytes;
+    const uint32_t inputs = memory.stages + ring.index * Tile::kStageBytes;
+    if (early > 0) {
+      --early;
+    } else {
+      barrier_wait(free, ring.parity ^ 1);
+      barrier_arrive_expect(full, Tile::kStageBytes);
+      bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
+      source += Tile::kFilterBytes;
+    }
+    start.c = run * Tile::kChannels;
     start.h_offset = row * shape.dilation_h;
     start.w_offset = column * shape.dilation_w;
     im2col_copy(inputs, x, start, full);
-    bulk_copy(inputs + Tile::kInputBytes, source, Tile::kFilterBytes, full);
-    source += Tile::kFilterBytes;
     ring.advance(Tile::kStages);
-    if (++c < shape.channel_steps) continue;
-    c = 0;
+    if (++run < shape.runs) continue;
+    run = 0;
     if (++column < shape.s) continue;
     column = 0;
     ++row;
@@ -124,15 +153,20 @@ __device__ __forceinline__ void for_each_four(const float (&sums)[kSums], Visit&
   }
 }
 
-/// Four neighbouring sums of all parts of a tile, added in the order of the parts. `at` is in this block.
-__device__ __forceinline__ float4 tma_total(const TmaShape& shape, uint32_t at) {
-  float4 total = load_in_cluster(in_block(at, 0));
-  for (int part = 1; part < shape.parts; ++part) {
-    const float4 four = load_in_cluster(in_block(at, part));
-    total.x += four.x;
-    total.y += four.y;
-    total.z += four.z;
-    total.w += four.w;
+/// Four neighbouring sums of all parts of a tile, added in the order of the parts. `at` is in this block. The loads do
+/// not wait for each other.
+template <int kParts>
+__device__ __forceinline__ float4 tma_total(uint32_t at) {
+  float4 fours[kParts];
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) fours[part] = load_in_cluster(in_block(at, part));
+  float4 total = fours[0];
+#pragma unroll
+  for (int part = 1; part < kParts; ++part) {
+    total.x += fours[part].x;
+    total.y += fours[part].y;
+    total.z += fours[part].z;
+    total.w += fours[part].w;
   }
   return total;
 }
@@ -145,7 +179,21 @@ __device__ __forceinline__ uint32_t tma_pair(const TmaShape& shape, float2 offse
   return Tile::kBf16 ? pack_bfloat16s(left, right) : pack_halves(left, right);
 }
 
-/// Stores eight neighbouring filters of a position.
+/// Stores four neighbouring filters of a position.
+__device__ __forceinline__ void tma_store_16_bits(const TmaShape& shape, uint16_t* __restrict__ y,
+                                                  int position, int filter, uint2 four) {
+  if (position >= shape.positions || filter >= shape.k) return;
+  uint16_t* const target = y + static_cast<int64_t>(position) * shape.k + filter;
+  if (shape.k % 4 == 0) {
+    *reinterpret_cast<uint2*>(target) = four;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if (filter + i < shape.k) target[i] = static_cast<uint16_t>((i < 2 ? four.x : four.y) >> i % 2 * 16);
+  }
+}
+/// The same for eight filters.
 __device__ __forceinline__ void tma_store_16_bits(const TmaShape& shape, uint16_t* __restrict__ y,
                                                   int position, int filter, uint4 eight) {
   if (position >= shape.positions || filter >= shape.k) return;
@@ -204,69 +252,140 @@ __device__ __forceinline__ void tma_store_all_16_bits(const TmaShape& shape, con
   }
 }
 
+/// Adds up part `rank` of a tile's rows from all blocks of a cluster, whose sums begin at `sums`, and stores it.
+template <class Tile, int kParts>
+__device__ __forceinline__ void tma_store_part(const TmaShape& shape, const float* __restrict__ bias,
+                                               float* __restrict__ y, uint32_t sums, int rank,
+                                               const TmaTileStart& tile) {
+  constexpr int kRows = Tile::kPositions / kParts, kFours = Tile::kFilters / 4;
+  const int first_filter = tile.filter_tile * Tile::kFilters;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kFours; i += kWarpgroup * Tile::kGroups) {
+    // Neighbouring threads have neighbours in y: filters, or positions.
+    const int row = rank * kRows + (Tile::kNhwc ? i / kFours : i % kRows);
+    const int filter = (Tile::kNhwc ? i % kFours : i / kRows) * 4;
+    const float4 total = tma_total<kParts>(sums + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4);
+    if constexpr (Tile::k16Bits) {
+      const float4 offset = __ldg(reinterpret_cast<const float4*>(bias + first_filter + filter));
+      const uint2 four = make_uint2(tma_pair<Tile>(shape, make_float2(offset.x, offset.y), total.x, total.y),
+                                    tma_pair<Tile>(shape, make_float2(offset.z, offset.w), total.z, total.w));
+      tma_store_16_bits(shape, reinterpret_cast<uint16_t*>(y), tile.position + row, first_filter + filter,
+                        four);
+    } else {
+      tma_store<Tile>(shape, bias, y, tile.position + row, first_filter + filter, total);
+    }
+  }
+}
+
+/// Adds the bias, applies ReLU and has TMA store the sums of this warpgroup, whose rows begin at `position`: boxes of
+/// 64 rows of 128 bytes, swizzled, at the shared address `boxes`, which is `target`. Rows and filters outside of y are
+/// dropped. The boxes are read until bulk_stores_read() returns.
+template <class Tile, int kSums>
+__device__ __forceinline__ void tma_store_boxes(const TmaShape& shape, const float* __restrict__ bias,
+                                                const CUtensorMap& y, uint32_t boxes, unsigned char* target,
+                                                int position, int first_filter, const float (&sums)[kSums]) {
+  constexpr int kElementBytes = Tile::k16Bits ? 2 : 4, kBoxRowBytes = 128;
+  constexpr int kColumns = kBoxRowBytes / kElementBytes, kBytes = kWarpgroupRows * kBoxRowBytes;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, lane = thread % 32;
+  const int group_barrier = 1 + static_cast<int>(threadIdx.x) / kWarpgroup;
+  if (thread == 0) bulk_stores_read();
+  named_barrier<kWarpgroup>(group_barrier);
+#pragma unroll
+  for (int j = 0; j < Tile::kFilters / 8; ++j) {
+    const float2 offset = __ldg(reinterpret_cast<const float2*>(bias + first_filter + j * 8 + lane % 4 * 2));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = thread / 32 * 16 + half * 8 + lane / 4;  // see for_each_four()
+      const int byte = (j * 8 % kColumns + lane % 4 * 2) * kElementBytes;
+      unsigned char* const place =
+          target + j * 8 / kColumns * kBytes + row * kBoxRowBytes + ((byte / 16 ^ row % 8) * 16 + byte % 16);
+      const float* const two = sums + j * 4 + half * 2;
+      if constexpr (Tile::k16Bits) {
+        *reinterpret_cast<uint32_t*>(place) = tma_pair<Tile>(shape, offset, two[0], two[1]);
+      } else {
+        *reinterpret_cast<float2*>(place) =
+            make_float2(relu_if(shape.relu, two[0] + offset.x), relu_if(shape.relu, two[1] + offset.y));
+      }
+    }
+  }
+  fence_async_proxy();
+  named_barrier<kWarpgroup>(group_barrier);
+  if (thread != 0) return;
+#pragma unroll
+  for (int box = 0; box < Tile::kFilters / kColumns; ++box) {
+    const int filter = first_filter + box * kColumns;
+    if (filter < shape.k) store_box(y, boxes + box * kBytes, filter, position);
+  }
+  commit_bulk_stores();
+}
+
 // computes    y [N, K, P, Q] or [N, P, Q, K] = bias + im2col(x) [N*P*Q, R*S*C] x filters [R*S*C, K]; operands tf32,
 //             fp16 or bf16, sums in fp32, optional ReLU
-// work split  persistent blocks; a tile = kPixels positions x kFilters filters; a warpgroup multiplies 64 positions,
-//             one thread copies. Where tiles are few, the blocks of a cluster have a part of a tile's steps each; then
-//             each adds up a part of the tile's rows, in the order of the parts
+// work split  persistent blocks; a tile = kPositions positions x kFilters filters; a warpgroup multiplies 64 positions,
+//             one thread copies. Where tiles are few, the blocks of a cluster have a part of a tile's products each;
+//             then each adds up a part of the tile's rows, in the order of the parts
 // memory      shared: a ring of kStages steps, positions and filters in swizzled rows of kRowBytes; after the last step
-//             the sums of a part
+//             the sums of a part; with kBoxes the sums that TMA stores
 // requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels (of 16 bits: a multiple of 8), 32 filters,
-//             strides up to 8, offsets that TMA encodes, steps >= parts (supports() and choose() of hopper_tma.cu)
+//             strides up to 8, offsets that TMA encodes (supports() of hopper_tma.cu); products >= parts; with kBoxes
+//             filters in whole pieces of 16 bytes (tma_choice.h)
 // measured    H200, hot, tf32, NHWC: 64 images, 256 channels, 28 x 28, 256 filters 3x3, stride 2: 53.9 us = 274 TFLOP/s
 //             (docs/results/2026-11-29-h200/resnet50-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
-    const TmaShape shape,
-    const __grid_constant__ CUtensorMap x,      // [N, H, W, C], elements of the operands
-    const unsigned char* __restrict__ filters,  // [filter tiles, steps, kFilters] rows of kRowBytes, swizzled
+    const TmaShape shape, const __grid_constant__ TmaMaps maps,
+    const unsigned char* __restrict__ filters,  // [filter tiles, products, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
     float* __restrict__ y) {                    // [N, K, P, Q] or [N, P, Q, K]; with k16Bits of 16 bits
   using namespace hopper;
   extern __shared__ __align__(1024) unsigned char shared[];
-  const uint32_t stages = shared_address(shared), barriers = stages + Tile::kStages * Tile::kStageBytes;
+  constexpr int kBoxesOffset = Tile::kStages * Tile::kStageBytes;
+  const uint32_t stages = shared_address(shared), boxes = stages + kBoxesOffset;
+  const TmaRing memory{stages, boxes + Tile::kBoxBytes * Tile::kGroups};
   const int group =
       __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);  // the same for a warp
   if (threadIdx.x == 0) {
-    prefetch_tensor_map(x);
+    prefetch_tensor_map(maps.x);
     for (int i = 0; i < Tile::kStages; ++i) {
-      barrier_init(barriers + i * kBarrierPairBytes, 1);
-      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps * Tile::kGroups);
+      barrier_init(memory.barriers + i * kBarrierPairBytes, 1);
+      barrier_init(memory.barriers + i * kBarrierPairBytes + kBarrierBytes, kWarpgroupWarps * Tile::kGroups);
     }
     fence_barrier_init();
     fence_async_proxy();
   }
   __syncthreads();
-  overlap_launches();
-  const int rank = shape.parts > 1 ? cluster_rank() : 0;
-  const int first_tile = static_cast<int>(blockIdx.x) / shape.parts,
-            stride = static_cast<int>(gridDim.x) / shape.parts;
-  const TmaSteps steps{rank * shape.steps / shape.parts, (rank + 1) * shape.steps / shape.parts};
+  let_next_launch_begin();
+  const int parts = Tile::kSplits ? shape.parts : 1, rank = parts > 1 ? cluster_rank() : 0;
+  const int first_tile = static_cast<int>(blockIdx.x) / parts, stride = static_cast<int>(gridDim.x) / parts;
+  const TmaProducts products{rank * shape.products / parts, (rank + 1) * shape.products / parts};
   RingPosition ring;
   if (group == Tile::kGroups) {
     if (threadIdx.x % 32 == 0) {
       for (int tile = first_tile; tile < shape.tiles; tile += stride) {
-        tma_load<Tile>(shape, x, filters, stages, barriers, tma_tile_start<Tile>(shape, tile), steps, ring);
+        tma_load<Tile>(shape, maps.x, filters, memory, tma_tile_start<Tile>(shape, tile), products,
+                       tile == first_tile, ring);
       }
     }
     __syncwarp();
-    if (shape.parts > 1) {
+    if (parts > 1) {
       cluster_arrive();
       cluster_wait();
     }
   } else {
+    wait_for_launch_before();
     const bool signals = threadIdx.x % 32 == 0;
 #pragma unroll 1
     for (int tile = first_tile; tile < shape.tiles; tile += stride) {
       const TmaTileStart start = tma_tile_start<Tile>(shape, tile);
-      const int first_filter = start.filter_tile * Tile::kFilters;
+      const int first_filter = start.filter_tile * Tile::kFilters,
+                position = start.position + group * kWarpgroupRows;
       float sums[Tile::kFilters / 2];
       uint32_t read = 0;  // the barrier of the step whose products are in flight; 0: none
       bool add = false;
-      int step = steps.first;
+      int product = products.first;
 #pragma unroll 1
       do {
-        const uint32_t full = barriers + ring.index * kBarrierPairBytes,
+        const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes,
                        inputs = stages + ring.index * Tile::kStageBytes;
         barrier_wait(full, ring.parity);
         const uint64_t a =
@@ -284,57 +403,45 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_cor
         if (signals && read) barrier_arrive(read);
         read = full + kBarrierBytes;
         ring.advance(Tile::kStages);
-      } while (++step < steps.end);
+      } while (++product < products.end);
       wgmma_wait<0>();
       wgmma_hold(sums);
-      if (shape.parts == 1) {
+      if (parts == 1) {
         if (signals) barrier_arrive(read);
-        if constexpr (Tile::k16Bits) {
-          tma_store_all_16_bits<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y),
-                                      start.position + group * kWarpgroupRows, first_filter, sums);
+        if constexpr (Tile::kStores == TmaStores::kBoxes) {
+          tma_store_boxes<Tile>(shape, bias, maps.y, boxes + group * Tile::kBoxBytes,
+                                shared + kBoxesOffset + group * Tile::kBoxBytes, position, first_filter,
+                                sums);
+        } else if constexpr (Tile::k16Bits) {
+          tma_store_all_16_bits<Tile>(shape, bias, reinterpret_cast<uint16_t*>(y), position, first_filter,
+                                      sums);
         } else {
           for_each_four(sums, [&](int row, int filter, float4 four) {
-            tma_store<Tile>(shape, bias, y, start.position + group * kWarpgroupRows + row,
-                            first_filter + filter, four);
+            tma_store<Tile>(shape, bias, y, position + row, first_filter + filter, four);
           });
         }
         continue;
       }
-      named_barrier<kWarpgroup * Tile::kGroups>(1);  // no product reads the operands any more
-      float* const own = reinterpret_cast<float*>(shared) + group * kWarpgroupRows * Tile::kSumPitch;
-      for_each_four(sums, [&](int row, int filter, float4 four) {
-        *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
-      });
-      cluster_arrive();
-      cluster_wait();
-      // Part `rank` of the rows, from all parts of the sum.
-      const int rows = Tile::kPixels / shape.parts;
-      constexpr int kRun = Tile::k16Bits ? 8 : 4,
-                    kRuns = Tile::kFilters / kRun;  // filters that a thread stores
-      for (int i = static_cast<int>(threadIdx.x); i < rows * kRuns; i += kWarpgroup * Tile::kGroups) {
-        // Neighbouring threads have neighbours in y: filters, or positions.
-        const int row = rank * rows + (Tile::kNhwc ? i / kRuns : i % rows);
-        const int filter = (Tile::kNhwc ? i % kRuns : i / rows) * kRun;
-        const uint32_t at = stages + static_cast<uint32_t>(row * Tile::kSumPitch + filter) * 4;
-        float4 totals[kRun / 4];
-#pragma unroll
-        for (int four = 0; four < kRun / 4; ++four) totals[four] = tma_total(shape, at + four * 16);
-        if constexpr (Tile::k16Bits) {
-          const float2* const offsets = reinterpret_cast<const float2*>(bias + first_filter + filter);
-          const auto pair = [&](int at_pair, float left, float right) {
-            return tma_pair<Tile>(shape, __ldg(offsets + at_pair), left, right);
-          };
-          tma_store_16_bits(shape, reinterpret_cast<uint16_t*>(y), start.position + row,
-                            first_filter + filter,
-                            make_uint4(pair(0, totals[0].x, totals[0].y), pair(1, totals[0].z, totals[0].w),
-                                       pair(2, totals[1].x, totals[1].y), pair(3, totals[1].z, totals[1].w)));
+      if constexpr (Tile::kSplits) {
+        named_barrier<kWarpgroup * Tile::kGroups>(1);  // no product reads the operands any more
+        float* const own = reinterpret_cast<float*>(shared) + group * kWarpgroupRows * Tile::kSumPitch;
+        for_each_four(sums, [&](int row, int filter, float4 four) {
+          *reinterpret_cast<float4*>(own + row * Tile::kSumPitch + filter) = four;
+        });
+        cluster_arrive();
+        cluster_wait();
+        if (parts == 2) {
+          tma_store_part<Tile, 2>(shape, bias, y, stages, rank, start);
+        } else if (parts == 4) {
+          tma_store_part<Tile, 4>(shape, bias, y, stages, rank, start);
         } else {
-          tma_store<Tile>(shape, bias, y, start.position + row, first_filter + filter, totals[0]);
+          tma_store_part<Tile, 8>(shape, bias, y, stages, rank, start);
         }
       }
     }
+    if (Tile::kStores == TmaStores::kBoxes && threadIdx.x % kWarpgroup == 0) bulk_stores_read();
   }
-  if (shape.parts > 1) {  // no block ends while another reads its sums
+  if (parts > 1) {  // no block ends while another reads its sums
     cluster_arrive();
     cluster_wait();
   }

@@ -7,81 +7,96 @@
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/math_mode.h"
 #include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/tensor_core/tma_kept_sizes.h"
 
 namespace lenslet {
-
-/// How a block that keeps its filters streams inputs. A step is a row of the filters with all channels. It copies the
-/// inputs of all taps of the row, one box for each run of channels: those of kPixels positions, and of the
-/// (S - 1) * dilation columns to the right of the last one. So positions count the columns of the padded input; the
-/// last (S - 1) * dilation sums of a row are dropped.
-struct TmaKeptSizes {
-  int filter_rows, filter_row_bytes;  // R; of a tile's filters for a row
-  int q, columns;                     // Q, and with the dropped columns
-  int box_bytes, copied_bytes;        // from box to box; of all boxes of a step, as copies count them
-  int tap_bytes;                      // from the inputs of a tap to those of the next
-  int stages, stage_bytes;            // of the ring of inputs
-};
 
 struct TmaShape {
   int k, plane, positions;  // K, P*Q, N*P*Q
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int s, channel_steps;  // S; C in steps of kChannels
-  int steps;             // R*S*channel_steps
-  int tiles;             // of the whole problem
-  int parts;             // blocks of a cluster, each with a part of the steps of the cluster's tile
-  FastDivide by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
+  int s, runs;   // S; C in runs of kChannels
+  int products;  // R*S*runs, of a tile
+  int tiles;     // of the whole problem
+  int parts;     // blocks of a cluster, each with a part of the products of the cluster's tile
+  FastDivide by_filter_tiles, by_plane, by_q, by_runs, by_s;
   bool relu;
   TmaKeptSizes kept;  // of the form that keeps the filters
 };
 
-/// kGroups warpgroups of 64 positions each x kFilters filters, in steps of kRowBytes of channels, kStages of them in
-/// shared memory; kBlocks blocks on a multiprocessor.
-template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident>
+/// How a block stores a tile's sums.
+enum class TmaStores {
+  kFromRegisters,  // each lane those that it has
+  kBoxes           // through shared memory, from where TMA copies boxes of 64 positions; only NHWC
+};
+
+/// kGroups warpgroups of 64 positions each x kFilters filters, a product a step, kStages of them in shared memory;
+/// kBlocks blocks on a multiprocessor. A block that has a multiprocessor to itself and stores from registers may be one
+/// of a cluster whose blocks share a tile.
+template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, TmaStores kHow>
 struct TmaSizes {
-  static constexpr int kGroups = kWarpgroups, kPixels = kWarpgroupRows * kGroups, kFilters = kN;
+  static constexpr int kGroups = kWarpgroups, kPositions = kWarpgroupRows * kGroups, kFilters = kN;
   static constexpr int kStages = kDepth, kBlocks = kResident;
+  static constexpr TmaStores kStores = kHow;
+  static constexpr bool kSplits = kBlocks == 1 && kStores == TmaStores::kFromRegisters;
   static constexpr int kRowBytes = kRow;  // of a swizzle
-  static constexpr int kInputBytes = kPixels * kRowBytes, kFilterBytes = kFilters * kRowBytes;
+  static constexpr int kInputBytes = kPositions * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
   // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts.
   static constexpr int kSumPitch = kFilters + 4;
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
-  static constexpr int kSharedBytes = kStages * (kStageBytes + kBarrierPairBytes);
-  static_assert(kPixels * kSumPitch * 4 <= kStages * kStageBytes,
+  static_assert(!kSplits || kPositions * kSumPitch * 4 <= kStages * kStageBytes,
                 "the sums of a part take the place of its operands");
   static constexpr bool kKeepsFilters = false;
+  /// Dynamic shared memory, with outputs of `element_bytes`: the ring, the boxes, the barriers of the ring.
+  static constexpr int shared_bytes(int element_bytes) {
+    return kStages * (kStageBytes + kBarrierPairBytes) + box_bytes(element_bytes) * kGroups;
+  }
+  /// The size of the boxes that a warpgroup stores.
+  static constexpr int box_bytes(int element_bytes) {
+    return kStores == TmaStores::kBoxes ? kWarpgroupRows * kFilters * element_bytes : 0;
+  }
 };
 
 /// A tile of fp32 tensors, multiplied in tf32 or fp16.
-template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident>
-struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident> {
+template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident,
+          TmaStores kHow>
+struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, kHow> {
   static constexpr MathMode kMath = kMode;
   static constexpr bool kNhwc = kChannelsLast, k16Bits = false, kBf16 = false;  // of y
-  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);    // of a step
+  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);    // of a run
+  static constexpr int kSharedBytes = TmaTile::shared_bytes(4), kBoxBytes = TmaTile::box_bytes(4);
 };
 
 /// A tile of fp16 or bf16 tensors, NHWC, multiplied as they are.
-template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident>
-struct Tma16BitTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident> {
+template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident, TmaStores kHow>
+struct Tma16BitTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident, kHow> {
   static constexpr MathMode kMath = MathMode::kFp16;
   static constexpr bool kNhwc = true, k16Bits = true, kBf16 = kOfBf16;
   static constexpr int kChannels = kRow / 2;
+  static constexpr int kSharedBytes = Tma16BitTile::shared_bytes(2), kBoxBytes = Tma16BitTile::box_bytes(2);
 };
 
 constexpr int kStagedBytes = 128;  // of a row that is stored at a time
 constexpr int kWarpRows = 16;      // of a product of a warpgroup
 
-/// A tile of the form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of 64
-/// positions each, in turns, NHWC. kOf16Bits: tensors of 16 bits.
-template <MathMode kMode, bool kOf16Bits, bool kOfBf16, int kRow, int kN>
+/// A tile of the form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of
+/// kAtOnce positions each, in turns, NHWC. kOf16Bits: tensors of 16 bits. With more than 64 positions the 64 filters
+/// are operand A: a product of 64 x 64 reads shared memory at its whole rate, one of 64 x 192 at two thirds.
+template <MathMode kMode, bool kOf16Bits, bool kOfBf16, int kRow, int kN, int kAtOnce>
 struct TmaKeptTile {
   static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = true, k16Bits = kOf16Bits, kBf16 = kOfBf16, kKeepsFilters = true;
-  static constexpr int kGroups = 2, kPixels = kWarpgroupRows, kFilters = kN, kBlocks = 1;
+  static constexpr bool kNhwc = true, k16Bits = kOf16Bits, kBf16 = kOfBf16, kKeepsFilters = true,
+                        kSplits = false;
+  static constexpr int kGroups = 2, kPositions = kAtOnce, kFilters = kN, kBlocks = 1;
+  static constexpr bool kFiltersFirst = kPositions > kWarpgroupRows;
+  static_assert(!kFiltersFirst || (kFilters == kWarpgroupRows && !k16Bits));
   static constexpr int kRowBytes = kRow, kFilterBytes = kFilters * kRowBytes;
-  // Rows of a pass in shared memory: pitches without bank conflicts.
-  static constexpr int kStagingPitch = kStagedBytes + (k16Bits ? 16 : 32);
-  static constexpr int kStagingBytes = kGroups * kWarpgroupRows * kStagingPitch;
+  static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
+  // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
+  static constexpr int kStagingRows = kFiltersFirst ? 8 : kWarpRows;
+  static constexpr int kStagingPitch =
+      kFiltersFirst ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);
+  static constexpr int kStagingBytes = kGroups * kWarpgroupWarps * kStagingRows * kStagingPitch;
   static constexpr int kSharedBytes = kStagingBytes + kFilters * 4;  // and tma_kept_bytes()
   static constexpr int kChannels = kRow / (kMath == MathMode::kTf32 ? 4 : 2);
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
