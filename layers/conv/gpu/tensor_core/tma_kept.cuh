@@ -237,7 +237,7 @@ __device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const f
   }
 }
 
-// computes    as conv_tensor_core_tma_kernel with one part, y [N, P, Q, K]; a sum's products in the same order
+// computes    as conv_tensor_core_tma_kernel with one part, y [N, P, Q, K]; a sum's products in the order of the steps
 // work split  persistent blocks, each with one tile of filters; a tile = kPositions positions x kFilters filters; two
 //             warpgroups multiply and store a tile each, one thread copies. With kFiltersFirst a product is 64 filters
 //             x kPositions positions, else 64 positions x kFilters filters
