@@ -47,8 +47,8 @@ constexpr Variant variant(double efficiency) {
            &conv_split_gemm_kernel<Tile, SplitGemmGather::kTable>}};
 }
 
-// Each has 128 threads. The efficiencies and the figures below were fitted to the times of these four with 1 to 8 blocks
-// a cluster, on the problems of layers/conv/problems/resnet50.txt on an H200; no result file has them.
+// Each has 128 threads. The efficiencies and the figures below were fitted to the times of these four with 1 to 8
+// blocks a cluster, on the problems of layers/conv/problems/resnet50.txt on an H200; no result file has them.
 constexpr Variant kVariants[] = {
     variant<SplitGemmTile<128, 64, 1, 16, 4>>(0.83),
     variant<SplitGemmTile<64, 128, 1, 16, 4>>(0.82),

@@ -53,7 +53,7 @@ struct SplitGemmTile {
                        kBlocks = 4;  // of a multiprocessor: at most 128 registers a thread
   static constexpr int kThreadsM = kBlockM / 8, kThreadsN = kBlockN / 8;
   static constexpr int kSliceThreads = kThreadsM * kThreadsN, kThreads = kSliceThreads * kSlices;
-  // Of the sums in shared memory: with this pitch lanes that store at once hit different banks.
+  // Floats of a row of sums in shared memory: lanes that store at once hit different banks.
   static constexpr int kPitch = kBlockN + 4;
   struct Stage {
     float filters[kRows][kBlockM];
@@ -170,14 +170,14 @@ class SplitGemmCopy {
 };
 
 // computes    y [N, K, P*Q] = filters [K/G, R*S*C/G] x im2col(x) [R*S*C/G, N*P*Q] per group, bias, any rectifier
-// work split  cluster = kBlockM filters x kBlockN output positions of a group (blockIdx.x, filters fastest); block = one
-//             of `slices` parts of the sum; group of warps = kRows / kSlices rows of each step; thread = 8 x 8 sums, 4 + 4
-//             filters and 4 + 4 positions
+// work split  cluster = kBlockM filters x kBlockN output positions of a group (blockIdx.x, filters fastest); block =
+//             one of `slices` parts of the sum; group of warps = kRows / kSlices rows of each step; thread = 8 x 8
+//             sums, 4 + 4 filters and 4 + 4 positions
 // memory      dynamic shared: kStages times kRows rows of filters and inputs, filled by cp.async; then the block's sums
 //             [kBlockM, kPitch]; registers: 64 sums, filters and inputs of two rows
 // requires    compute capability 9.0; kPointwise: R = S = 1, stride 1, no padding, H*W a multiple of 4 (all checked by
 //             split_gemm.cu)
-// measured    no result file has it yet: convbench run --problems layers/conv/problems/resnet50.txt measures it
+// measured    not yet: convbench run --problems layers/conv/problems/resnet50.txt --backend auto,cudnn measures it
 template <class Tile, SplitGemmGather kGather>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     conv_split_gemm_kernel(const SplitGemmShape shape,
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const int lane = threadIdx.x % 32, lane_m = lane >> 1 & 7, lane_n = (lane & 1) | lane >> 4 << 1;
   constexpr int kWarpsN = Tile::kThreadsN / 4;
   const int row = (warp / kWarpsN * 8 + lane_m) * 4, column = (warp % kWarpsN * 4 + lane_n) * 4;
-  // Of sum i or j, counted from `row` or `column`.
+  // The row of sum i and the column of sum j, from `row` and `column` on.
   const auto row_of = [](int i) { return i / 4 * 4 * Tile::kThreadsM + i % 4; };
   const auto column_of = [](int j) { return j / 4 * 4 * Tile::kThreadsN; };
   constexpr int kOwnRows = Tile::kRows / Tile::kSlices;
