@@ -573,7 +573,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
        "64 filters x 32 positions per block, sums split between 4 groups of warps of each of 2 blocks; "
        "392x1x1 of 128"},
       {"mb64ic256ih56oc128oh56kh1", "split_gemm", MathMode::kFp32,
-       "128 filters x 64 positions per block; 3136x1x1 of 128"},
+       "64 filters x 128 positions per block; 3136x1x1 of 128"},
       {"mb64ic3ih224oc64oh112kh7sh2ph3", "split_gemm", MathMode::kFp32,
        "64 filters x 128 positions per block; 6272x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "direct", MathMode::kFp32,
@@ -603,6 +603,23 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
           << row.problem << " " << row.backend << " " << to_string(row.math);
     }
   }
+}
+
+// A multiprocessor of an H200 has 228 KiB of shared memory, of which each block takes one more.
+TEST(ConvLaunches, SplitGemmSpreadsFewBlocks) {
+  constexpr size_t kOfMultiprocessor = size_t{228} * 1024, kOfBlock = 1024;
+  census().begin(published_gpus()[kH200]);
+  Stream stream(Device::cuda());
+  const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, "split_gemm").open();
+  const auto shared_bytes_of = [&](const char* problem) {
+    size_t bytes = 0;
+    simulated_gpu::on_launch([&](const simulated_gpu::Launch& launch) { bytes = launch.shared_bytes; });
+    run(*prepare(backend, Conv2dProblem::parse(problem), MathMode::kFp32, SIZE_MAX, std::nullopt, stream),
+        stream);
+    return bytes + kOfBlock;
+  };
+  EXPECT_GT(2 * shared_bytes_of("mb1ic1024ih14oc256kh1"), kOfMultiprocessor);
+  EXPECT_LE(4 * shared_bytes_of("mb64ic256ih56oc128kh1"), kOfMultiprocessor);
 }
 
 // The last rung of the ladder tensor_core is this form, and its row in the table says so.

@@ -337,6 +337,7 @@ TEST(Conv2dLayer, TakesOnAGpuWhatSuits) {
                                       {"mb64ic512ih7oc512kh3ph1", "winograd"},
                                       {"mb8ic32ih64oc128kh3", "winograd"},
                                       {"mb8ic64ih56oc32kh1", "implicit_gemm"},
+                                      {"mb2ic32ih56oc64kh1", "implicit_gemm"},
                                       {"mb64ic16ih32oc16kh3ph1", "implicit_gemm"}}) {
     const Conv2dLayer layer = make_layer(text);
     const OperatorRequest request =

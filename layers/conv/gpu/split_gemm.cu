@@ -47,26 +47,28 @@ constexpr Variant variant(double efficiency) {
            &conv_split_gemm_kernel<Tile, SplitGemmGather::kTable>}};
 }
 
-// Each has 128 threads. The efficiencies and the figures below were fitted to the times of these four with 1 to 8
-// blocks a cluster, on the problems of layers/conv/problems/resnet50.txt on an H200; no result file has them.
+// Each has 128 threads. The efficiencies and the figures below were fitted to the times of these three with 1, 2, 4 and
+// 8 blocks a cluster, on the problems of layers/conv/problems/resnet50.txt on an H200; no result file has them.
 constexpr Variant kVariants[] = {
-    variant<SplitGemmTile<128, 64, 1, 16, 4>>(0.83),
     variant<SplitGemmTile<64, 128, 1, 16, 4>>(0.82),
-    variant<SplitGemmTile<64, 64, 2, 32, 3>>(0.8),
+    variant<SplitGemmTile<64, 64, 2, 32, 3>>(0.82),
     variant<SplitGemmTile<64, 32, 4, 32, 3>>(0.8),
 };
 constexpr int kTableChannels = 16;        // of a group: with fewer the steps of a tap would be half empty
 constexpr int kMultiprocessorBlocks = 4;  // SplitGemmTile::kBlocks
 constexpr double kMultiplyAdds = 128;     // of a multiprocessor, a clock
-constexpr double kBlockClocks = 1050;     // before a block's first step and after its last
-constexpr double kClusterClocks = 390;    // more for the sums of a cluster,
-constexpr double kDoubledClusterClocks = 260;  // and for each time that it doubles
-// The time of 0 to 4 blocks that run at once on a multiprocessor, of that of one block at its peak.
-constexpr double kBlocksAtOnce[] = {0, 1.43, 2.4, 3.63, 4};
+constexpr double kBlockClocks = 1180;     // before a block's first step and after its last
+constexpr double kClusterClocks = 400;    // more for the sums of a cluster,
+constexpr double kDoubledClusterClocks = 330;  // and for each time that it doubles
+// The time of 0 to 3 blocks that run at once on a multiprocessor, of that of one block at its peak. Four run at it; of
+// more, the next begins when one ends.
+constexpr double kBlocksAtOnce[kMultiprocessorBlocks] = {0, 1.44, 2.38, 3.56};
+constexpr double kLastBlocks = 0.22;  // more than the multiprocessors' share, where the last blocks run alone
 
 struct Choice {
   const Variant* variant;
-  int slices;  // blocks of a cluster
+  int slices;      // blocks of a cluster
+  int64_t blocks;  // of a multiprocessor
   size_t shared_bytes;
   double clocks;  // of the multiprocessor that has the most blocks
 };
@@ -126,11 +128,17 @@ Choice spread(const Conv2dProblem& problem, const Variant& variant, SplitGemmFun
     if (clusters_at_once(reinterpret_cast<const void*>(kernel), {slices, variant.threads, bytes}) >= clusters)
       break;
   }
-  const int64_t rest = blocks % kMultiprocessorBlocks;
-  return {
-      &variant, slices, spreading_bytes(variant, blocks, gpu),
-      block_clocks(problem, variant, slices) * (static_cast<double>(blocks - rest) + kBlocksAtOnce[rest])};
+  const double share = static_cast<double>(clusters * slices) / gpu.traits.multiprocessors;
+  const double times = blocks < kMultiprocessorBlocks
+                           ? kBlocksAtOnce[blocks]
+                           : std::max<double>(kMultiprocessorBlocks, share + kLastBlocks);
+  return {&variant, slices, blocks, spreading_bytes(variant, blocks, gpu),
+          times * block_clocks(problem, variant, slices)};
 }
+
+/// Whether clusters of that many blocks leave no multiprocessor idle. Where several blocks share one, clusters of five
+/// were slower on an H200 than those of four.
+bool fills(const Choice& choice) { return choice.blocks == 1 || (choice.slices & (choice.slices - 1)) == 0; }
 
 /// The cheapest tile and division of the sum. The division depends on the batch, and with it the order of a sum.
 Choice choose(const Conv2dProblem& problem, const Gpu& gpu) {
@@ -141,7 +149,7 @@ Choice choose(const Conv2dProblem& problem, const Gpu& gpu) {
       if (slices > 1 && slices > step_count(problem, variant)) continue;
       if (tile_count(problem, variant) * slices > GpuLimits::kGridX) continue;
       const Choice choice = spread(problem, variant, kernel, slices, gpu);
-      if (!best.variant || choice.clocks < best.clocks) best = choice;
+      if (fills(choice) && (!best.variant || choice.clocks < best.clocks)) best = choice;
     }
   }
   return best;
@@ -243,14 +251,17 @@ Support gpu_supports(int capability) {
 class SplitGemmBackend : public SummingBackend {
  public:
   bool fuses_rectifier(const Rectifier& /*rectifier*/) const override { return true; }
-  /// More than half of a tile's filters, and enough work that sums in parts pay off: sliced_k was measured up to 2.4
-  /// million multiply-adds, this backend from 13 million on. Few channels: with 3 of 3x3, direct is faster.
+  /// More than half of a tile's filters, sums that are not so short that filling the stages takes most of the time,
+  /// and enough work that a block's start pays off. On an H200 (no result file has it) the layers of
+  /// layers/conv/problems/pointwise.txt from 9.6 million multiply-adds on were faster than by the other backends,
+  /// except that of 32 channels, and those of batch1.txt, up to 2.4 million, slower. With three channels a 7x7 filter
+  /// was faster than by direct, a 3x3 filter slower.
   bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
-    constexpr int kMinFilters = 33, kMinTaps = 96;
+    constexpr int kMinFilters = 33, kMinTaps = 64, kMinTableTaps = 96;
     constexpr double kMinProducts = 1 << 23;
     const int64_t channels = problem.c / problem.groups, taps = channels * problem.r * problem.s;
     if (problem.k / problem.groups < kMinFilters) return false;
-    if (channels < kTableChannels && taps < kMinTaps) return false;
+    if (taps < (channels < kTableChannels ? kMinTableTaps : kMinTaps)) return false;
     return static_cast<double>(problem.output_shape().num_elements()) * static_cast<double>(taps) >=
            kMinProducts;
   }

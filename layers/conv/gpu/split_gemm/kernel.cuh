@@ -324,6 +324,14 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     }
     if (turn + 1 < Tile::kSlices) __syncthreads();
   }
+  if (shape.slices == 1) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < Tile::kBlockM * (Tile::kBlockN / 4); i += Tile::kThreads) {
+      const int m = i / (Tile::kBlockN / 4), n = i % (Tile::kBlockN / 4) * 4;
+      store(m, n, *reinterpret_cast<const float4*>(block_sums + m * Tile::kPitch + n));
+    }
+    return;
+  }
   // A block stores its part of the rows, for which it reads the sums of every block.
   cluster_arrive();
   cluster_wait();
