@@ -23,7 +23,7 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">"]
 HATCHES = ["", "//", "..", "xx", "\\\\", "++", "oo", "--", "||"]
 # Their places in the palette. Any other name has the place that its letters give.
 FAMILIES = ["direct", "im2col_gemm", "cudnn", "implicit_gemm", "winograd", "tensor_core", "depthwise", "onednn"]
-FAMILIES += ["sliced_k"]
+FAMILIES += ["sliced_k", "split_gemm"]
 
 INK, SOFT, LINES, BACK = map(drawn, (FOREGROUND, MUTED, GRID, PAPER))
 NARROW = 4.4  # inches, as wide as a phone shows at the size of its text

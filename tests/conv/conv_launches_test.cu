@@ -23,6 +23,7 @@
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
 #include "layers/conv/gpu/sliced_k/kernel.cuh"
+#include "layers/conv/gpu/split_gemm/kernel.cuh"
 #include "layers/conv/gpu/tensor_core/few.cuh"
 #include "layers/conv/gpu/tensor_core/mma.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
@@ -266,6 +267,21 @@ Directions directions_of_sliced_k(const Seen& seen) {
           {shape.pool ? "pooled" : "not pooled", 2, 1}};
 }
 
+Directions directions_of_split_gemm(const Seen& seen) {
+  const auto& shape = seen.argument<SplitGemmShape>(0);
+  const int64_t groups = shape.k / shape.group_filters;
+  Directions directions = {
+      {"positions", shape.columns, seen.number(1)},
+      {"filters of a group", shape.group_filters, seen.number(0)},
+      {"steps of a block", ceil_div(shape.steps, shape.slices), seen.number(4) - 1},  // stages ahead
+      {"groups", groups, 1},
+      {"images", shape.columns / shape.plane, 1},
+      {shape.vector_store ? "positions, four stored at once" : "positions, stored one by one", shape.columns,
+       seen.number(1)}};
+  if (shape.slices > 1) directions.push_back({"blocks of a cluster", shape.slices, 1});
+  return directions;
+}
+
 Directions directions_of_depthwise_rows(const Seen& seen) {
   const auto& shape = seen.argument<DepthwiseShape>(0);
   const int rows = seen.number(4);
@@ -312,6 +328,7 @@ const std::map<std::string, DirectionReader>& readers() {
       {"conv_tensor_core_kept_kernel", directions_of_kept},
       {"conv_tensor_core_pack_kernel", directions_of_pack},
       {"conv_sliced_k_kernel", directions_of_sliced_k},
+      {"conv_split_gemm_kernel", directions_of_split_gemm},
       {"conv_depthwise_rows_kernel", directions_of_depthwise_rows},
       {"conv_depthwise_channels_kernel",
        [](const Seen& seen) { return directions_of_depthwise_channels(seen, seen.number(3), 4); }},
@@ -332,6 +349,7 @@ const Exempt kExempt[] = {
      "Q is W or W - 4, both multiples of 4"},
     {"conv_tensor_core_tma_kernel<.* (2, 128, 3, 2|1, 128, 3, 3), ", "parts", "splits no tile"},
     {"conv_tensor_core_tma_kernel<.*TmaStores.1", "parts", "splits no tile"},
+    {"conv_split_gemm_kernel<.*[)]0>", "positions, stored one by one", "reads planes of whole fours"},
     {"conv_tensor_core_few_kernel<.*true", "images with padding", "reads fp16, without padding"},
     {"conv_winograd_multiply_kernel<.*SgemmTile<(8|16|32|64),", "filters of a group",
      "is chosen where one tile takes all filters"},
@@ -412,6 +430,7 @@ TEST_P(EveryGpu, RunsWhatABackendSupports) {
   EXPECT_EQ(census().launched("conv_tensor_core_mma_kernel"), mma);
   EXPECT_EQ(census().launched("conv_tensor_core_few_kernel"), mma);
   EXPECT_EQ(census().launched("conv_implicit_gemm_rows_kernel"), mma);
+  EXPECT_EQ(census().launched("conv_split_gemm_kernel"), gpu.compute_capability >= 90);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<8>"), mma && wide);
   EXPECT_EQ(census().launched("conv_winograd_fused_kernel<4>"), mma && !wide);
   EXPECT_TRUE(census().launched("conv_winograd_multiply_kernel"));
@@ -522,6 +541,18 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
        "tma, 64 positions x 128 filters, 1 block a multiprocessor; 132x1x1 of 160"},
       {"mb1ic512ih14oc512oh7kh3sh2ph1", "tensor_core", MathMode::kTf32,
        "tma, 64 positions x 64 filters, 1 block a multiprocessor, split-K in 8 parts; 64x1x1 of 160"},
+      {"mb1ic64ih56oc64oh56kh1", "split_gemm", MathMode::kFp32,
+       "64 filters x 32 positions per block, sums split between 4 groups of warps; 98x1x1 of 128"},
+      {"mb1ic512ih7oc512oh7kh3ph1", "split_gemm", MathMode::kFp32,
+       "64 filters x 32 positions per block, sums split between 4 groups of warps of each of 8 blocks; "
+       "128x1x1 of 128"},
+      {"mb8ic1024ih14oc256oh14kh1", "split_gemm", MathMode::kFp32,
+       "64 filters x 32 positions per block, sums split between 4 groups of warps of each of 2 blocks; "
+       "392x1x1 of 128"},
+      {"mb64ic256ih56oc128oh56kh1", "split_gemm", MathMode::kFp32,
+       "64 filters x 128 positions per block; 3136x1x1 of 128"},
+      {"mb64ic3ih224oc64oh112kh7sh2ph3", "split_gemm", MathMode::kFp32,
+       "64 filters x 128 positions per block; 6272x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "direct", MathMode::kFp32,
        "strips of 7 rows, 4 columns x 3 channels a lane; 132x1x1 of 128"},
       {"mb8ic3ih256oc3oh256kh3ph1", "implicit_gemm", MathMode::kFp32,
@@ -549,6 +580,23 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
           << row.problem << " " << row.backend << " " << to_string(row.math);
     }
   }
+}
+
+// A multiprocessor of an H200 has 228 KiB of shared memory, of which each block takes one more.
+TEST(ConvLaunches, SplitGemmSpreadsFewBlocks) {
+  constexpr size_t kOfMultiprocessor = size_t{228} * 1024, kOfBlock = 1024;
+  census().begin(published_gpus()[kH200]);
+  Stream stream(Device::cuda());
+  const ConvBackend& backend = find_conv_backend(DeviceKind::kCuda, "split_gemm").open();
+  const auto shared_bytes_of = [&](const char* problem) {
+    size_t bytes = 0;
+    simulated_gpu::on_launch([&](const simulated_gpu::Launch& launch) { bytes = launch.shared_bytes; });
+    run(*prepare(backend, Conv2dProblem::parse(problem), MathMode::kFp32, SIZE_MAX, std::nullopt, stream),
+        stream);
+    return bytes + kOfBlock;
+  };
+  EXPECT_GT(2 * shared_bytes_of("mb1ic1024ih14oc256kh1"), kOfMultiprocessor);
+  EXPECT_LE(4 * shared_bytes_of("mb64ic256ih56oc128kh1"), kOfMultiprocessor);
 }
 
 // The last rung of the ladder tensor_core is this form, and its row in the table says so.

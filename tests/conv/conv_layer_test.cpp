@@ -316,6 +316,35 @@ TEST(Conv2dLayer, TakesFp32WhereTensorCoresWouldIdle) {
     EXPECT_EQ(concat(entry->name(), " ", to_string(request.math)), taken) << text;
   }
 }
+
+// In fp32 on a GPU: as measured on an H200, on which every backend of the table is supported.
+TEST(Conv2dLayer, TakesOnAGpuWhatSuits) {
+  for (const auto& [text, backend] : {std::pair{"mb1ic3ih32oc16kh3ph1", "sliced_k"},
+                                      {"mb1ic64ih8oc64kh3ph1", "sliced_k"},
+                                      {"mb64ic1ih28oc6kh5", "direct"},
+                                      {"mb64ic6ih12oc16kh5", "sliced_k"},
+                                      {"mb10000ic6ih12oc16kh5", "direct"},
+                                      {"mb8ic3ih256oc3kh3ph1", "direct"},
+                                      {"mb8ic3ih64oc64kh3ph1", "direct"},
+                                      {"mb1ic3ih224oc64kh7sh2ph3", "split_gemm"},
+                                      {"mb1ic64ih56oc64kh1", "split_gemm"},
+                                      {"mb1ic512ih7oc512kh3ph1", "split_gemm"},
+                                      {"mb8ic512ih7oc512kh3ph1", "split_gemm"},
+                                      {"mb64ic256ih56oc128kh1", "split_gemm"},
+                                      {"mb64ic128ih56oc128kh3sh2ph1", "split_gemm"},
+                                      {"mb8ic64ih56oc64kh3ph1", "winograd"},
+                                      {"mb8ic256ih14oc256kh3ph1", "winograd"},
+                                      {"mb64ic512ih7oc512kh3ph1", "winograd"},
+                                      {"mb8ic32ih64oc128kh3", "winograd"},
+                                      {"mb8ic64ih56oc32kh1", "implicit_gemm"},
+                                      {"mb2ic32ih56oc64kh1", "implicit_gemm"},
+                                      {"mb64ic16ih32oc16kh3ph1", "implicit_gemm"}}) {
+    const Conv2dLayer layer = make_layer(text);
+    const OperatorRequest request =
+        request_for(layer, {Conv2dProblem::parse(text).input_shape()}, Device::cuda(), MathMode::kFp32);
+    EXPECT_EQ(layer.preferred(request), backend) << text;
+  }
+}
 #endif
 
 // suits() depends on the problem alone: it requires channels and filters that fill vectors, and more than two tiles.

@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
 // A backend that counts in 32 bits refuses larger problems and names the count. Any other supports them, or refuses one
 // image too.
 TEST(ConvSizesRefused, BeyondWhatABackendCounts) {
-  const std::set<std::string> counts_in_32_bits = {"depthwise",     "sliced_k", "direct",
+  const std::set<std::string> counts_in_32_bits = {"depthwise",     "sliced_k", "direct",     "split_gemm",
                                                    "implicit_gemm", "winograd", "tensor_core"};
   for (const ConvBackendEntry& entry : conv_backend_entries(DeviceKind::kCuda)) {
     const MathMode math = entry.name() == "tensor_core" ? kTf32 : kFp32;

@@ -286,6 +286,9 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = one.shared_bytes_per_block;
       return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = one.shared_bytes_per_multiprocessor;
+      return cudaSuccess;
     case cudaDevAttrMaxThreadsPerMultiProcessor:
       *value = one.threads_per_multiprocessor;
       return cudaSuccess;

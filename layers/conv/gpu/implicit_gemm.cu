@@ -71,17 +71,6 @@ const Variant& choose_variant(const Conv2dProblem& problem, int multiprocessor_c
   return *best;
 }
 
-/// The largest offset of a window's corner from the input's start, or of a tap from its corner; see
-/// ImplicitGemmTap.
-int64_t largest_offset(const Conv2dProblem& problem) {
-  const int64_t rows_below = int64_t{problem.n} * problem.c * problem.h + problem.pad_h;
-  const int64_t corner = rows_below * problem.w + problem.pad_w;
-  const int64_t channels = problem.c / problem.groups, dh = int64_t{problem.r - 1} * problem.dilation_h;
-  const int64_t tap =
-      ((channels - 1) * problem.h + dh) * problem.w + int64_t{problem.s - 1} * problem.dilation_w;
-  return std::max(corner, tap);
-}
-
 class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const float*, const float*,
                                           const ImplicitGemmTap*, float*> {
  public:
@@ -105,14 +94,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
     filters_ = upload_filters(request, padded_taps, shape_.filter_pitch);
     bias_ = upload_bias(request, shape_.filter_pitch);
 
-    std::vector<ImplicitGemmTap> table(static_cast<size_t>(padded_taps),
-                                       ImplicitGemmTap{-1, ImplicitGemmTap::kNowhere, 0});
-    for (int i = 0; i < taps; ++i) {
-      const int c = i / (problem.r * problem.s), r = i / problem.s % problem.r, s = i % problem.s;
-      const int dh = r * problem.dilation_h, dw = s * problem.dilation_w;
-      table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w + dw, dh, dw};
-    }
-    taps_ = upload_table(request, table);
+    taps_ = upload_table(request, implicit_gemm_taps(problem, padded_taps));
     launch_ = {"conv_implicit_gemm_kernel", unpadded ? variant.unchecked : variant.checked,
                dim3(static_cast<unsigned>(group_tiles(problem, variant, problem.q())),
                     static_cast<unsigned>(problem.groups)),
@@ -140,7 +122,7 @@ class ImplicitGemmBackend : public SummingBackend {
     if (const Support nchw = nchw_only("implicit_gemm", problem); !nchw) return nchw;
     if (const Support limits = own_kernel_limits("implicit_gemm", problem); !limits) return limits;
     const Support reach =
-        offsets_fit("implicit_gemm", problem, largest_offset(problem), ImplicitGemmTap::kNowhere);
+        offsets_fit("implicit_gemm", problem, implicit_gemm_reach(problem), ImplicitGemmTap::kNowhere);
     return reach ? groups_fit_grid("implicit_gemm", problem) : reach;
   }
   std::unique_ptr<ConvKernel> make_kernel(const ConvPrepare& request) const override {

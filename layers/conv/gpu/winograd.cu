@@ -216,6 +216,19 @@ class WinogradBackend : public ConvBackend {
     accuracy.exact_on_integers = two_by_three && problem.c / problem.groups < 3000;
     return accuracy;
   }
+  /// Few enough multiplications that the transforms pay off. Both forms were measured beside the other backends on
+  /// layers/conv/problems/deep3x3.txt and resnet50.txt: F(4x4, 3x3) from 32 channels and 64 filters on; F(2x2, 3x3) is
+  /// faster than split_gemm with 128 blocks of products of 256 channels, and slower with 64 blocks of 512.
+  bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
+    constexpr int kMinChannels = 32, kMinFilters = 64, kManyChannels = 128, kMinBlocks = 112;
+    const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
+    if (problem.r != 3 || group_channels < kMinChannels || group_filters < kMinFilters) return false;
+    if (winograd_fused_suits(problem)) return static_cast<bool>(current_gpu_supports(fused_support));
+    const MultiplyVariant& variant = choose_multiply(group_filters);
+    const int64_t blocks = 16 * problem.groups * ceil_div(group_filters, variant.block_m) *
+                           ceil_div(tile_count(problem), variant.block_n);
+    return group_channels >= kManyChannels && group_filters >= kManyChannels && blocks >= kMinBlocks;
+  }
   // The choice of tiles, and so the order of sums, depends on the number of tiles, and so on the batch.
   Determinism determinism(const Conv2dProblem& /*problem*/, MathMode /*math*/) const override {
     return Determinism::kBitwise;

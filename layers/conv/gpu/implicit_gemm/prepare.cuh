@@ -1,13 +1,15 @@
-// What preparing an implicit GEMM takes, whichever kernel runs it: the cost of a tiling, its sizes, filters packed tap
-// by tap.
+// What preparing an implicit GEMM takes, whichever kernel runs it: the cost of a tiling, its sizes, its table of taps,
+// filters packed tap by tap.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "framework/base/integer_math.h"
 #include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/implicit_gemm/kernel.cuh"
 #include "layers/conv/gpu/kernel_host.cuh"
 
 namespace lenslet {
@@ -35,7 +37,30 @@ inline std::shared_ptr<float> upload_filters(const ConvPrepare& request, int pad
   return request.services.upload(packed.data(), packed.size());
 }
 
-/// The sizes that both kernels take; `block_m`: filters of a block.
+/// The largest offset of a window's corner from the input's start, or of a tap from its corner; see ImplicitGemmTap.
+inline int64_t implicit_gemm_reach(const Conv2dProblem& problem) {
+  const int64_t rows_below = int64_t{problem.n} * problem.c * problem.h + problem.pad_h;
+  const int64_t corner = rows_below * problem.w + problem.pad_w;
+  const int64_t channels = problem.c / problem.groups, dh = int64_t{problem.r - 1} * problem.dilation_h;
+  const int64_t tap =
+      ((channels - 1) * problem.h + dh) * problem.w + int64_t{problem.s - 1} * problem.dilation_w;
+  return std::max(corner, tap);
+}
+
+/// The rows of the im2col matrix, channel by channel, and after them rows that read as zero.
+inline std::vector<ImplicitGemmTap> implicit_gemm_taps(const Conv2dProblem& problem, int padded_taps) {
+  const int taps = problem.c / problem.groups * problem.r * problem.s;
+  std::vector<ImplicitGemmTap> table(static_cast<size_t>(padded_taps),
+                                     ImplicitGemmTap{-1, ImplicitGemmTap::kNowhere, 0});
+  for (int i = 0; i < taps; ++i) {
+    const int c = i / (problem.r * problem.s), r = i / problem.s % problem.r, s = i % problem.s;
+    const int dh = r * problem.dilation_h, dw = s * problem.dilation_w;
+    table[static_cast<size_t>(i)] = {(c * problem.h + dh) * problem.w + dw, dh, dw};
+  }
+  return table;
+}
+
+/// The sizes that every kernel takes; `block_m`: filters of a block.
 template <typename Shape>
 void set_implicit_gemm_sizes(Shape& shape, const Conv2dProblem& problem, int block_m) {
   const int group_channels = problem.c / problem.groups;
