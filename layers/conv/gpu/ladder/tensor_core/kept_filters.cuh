@@ -1,4 +1,4 @@
-// What rungs 13 and 14 of the tensor_core ladder share, whose blocks keep the filters of a tile in shared memory: the
+// What rungs 13 to 15 of the tensor_core ladder share, whose blocks keep the filters of a tile in shared memory: the
 // size of a stage, and the host side.
 //
 // The ring of a block and its lines of sums are those of persistent.cuh. Its shared memory has the filters of all
@@ -15,25 +15,42 @@ namespace lenslet {
 namespace tensor_core_ladder {
 
 /// The inputs of a stage: 32 channels of a tile's positions, and of those to the right of it that `taps` of a row need.
-__host__ __device__ constexpr int copied_bytes(int taps) { return (kBlock + taps - 1) * kRowBytes; }
-__host__ __device__ constexpr int stage_bytes(int taps) { return (copied_bytes(taps) + 1023) / 1024 * 1024; }
+__host__ __device__ constexpr int copied_bytes(int taps, int positions = kBlock) {
+  return (positions + taps - 1) * kRowBytes;
+}
+__host__ __device__ constexpr int stage_bytes(int taps, int positions = kBlock) {
+  return (copied_bytes(taps, positions) + 1023) / 1024 * 1024;
+}
 
 constexpr int kMinStages = 3, kMaxStages = 8;
+
+// Where the filters of a tile are operand A: a warpgroup multiplies them with all positions of the tile, and a warp
+// stores 16 filters of eight positions at a time by way of shared memory.
+constexpr int kRowFilters = 64, kColumnPositions = 192;
+constexpr int kRowWarps = 4, kRowThreads = kRowWarps * 32 + 32;
+constexpr int kPitch = 16 + 4;                // floats, from position to position
+constexpr int kTurnedBytes = 8 * kPitch * 4;  // of a warp
 
 /// A design whose kernel depends on the filters of a tile.
 struct KeptDesign : RungDesign {
   void (*kernel_128)(RungShape, RungOperands) = nullptr;  // with 128 filters a tile
   void (*kernel_64)(RungShape, RungOperands) = nullptr;
-  bool shares_inputs = false;  // a stage has the inputs for all taps of a row, not for one
+  bool shares_inputs = false;    // a stage has the inputs for all taps of a row, not for one
+  bool filters_as_rows = false;  // where a tile has kRowFilters
 };
 
 /// What a design needs for a problem with that many filters a tile: no kernel if they do not fit.
 inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem, int filters) {
   RungDesign kept = design;
+  const bool rows = design.filters_as_rows && filters == kRowFilters;
+  if (rows) {
+    kept.threads = kRowThreads;
+    kept.block_positions = kColumnPositions;
+  }
   const int taps = design.shares_inputs ? problem.s : 1;  // of a stage
   const int64_t filter_bytes = int64_t{problem.r} * problem.s * problem.c * filters * 4,
-                own_bytes = filter_bytes + kWarps * kLinesBytes,
-                bytes_of_stage = stage_bytes(taps) + kBarrierPairBytes;
+                own_bytes = filter_bytes + (rows ? kRowWarps * kTurnedBytes : kWarps * kLinesBytes),
+                bytes_of_stage = stage_bytes(taps, kept.block_positions) + kBarrierPairBytes;
   const int64_t stages = (GpuLimits::kHopperSharedBytes - own_bytes) / bytes_of_stage;
   if (stages < kMinStages) return kept;
   kept.kernel = filters == 128 ? design.kernel_128 : design.kernel_64;

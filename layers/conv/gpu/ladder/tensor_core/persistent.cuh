@@ -17,12 +17,12 @@ constexpr int kThreads = kWarps * 32 + 32;  // with the warp that copies
 constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandBytes;  // inputs, then filters
 constexpr int kStages = 3, kRingBytes = kStages * (kStageBytes + kBarrierPairBytes);
 
-/// Initialises the barriers of a ring, whose stages kWarps warps read.
-__device__ __forceinline__ void init_ring(uint32_t barriers, int stages) {
+/// Initialises the barriers of a ring, whose stages so many warps read.
+__device__ __forceinline__ void init_ring(uint32_t barriers, int stages, int warps = kWarps) {
   if (threadIdx.x == 0) {
     for (int i = 0; i < stages; ++i) {
       barrier_init(barriers + i * kBarrierPairBytes, 1);
-      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, kWarps);
+      barrier_init(barriers + i * kBarrierPairBytes + kBarrierBytes, warps);
     }
     fence_barrier_init();
     fence_async_proxy();
