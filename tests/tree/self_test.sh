@@ -233,7 +233,7 @@ red models/planted.cu "$head${measured}__global__ void planted_kernel(const floa
   'planted.cu:7: the shape of y: '
 red apps/planted.cu "$head// measured    H100: 0.123 us\n//             (docs/results.md)\n$kernel" \
   'planted.cu:5: a figure without its docs'
-red models/planted.cuh "$head// measured    not measured yet, docs/results/2026-11-29-h200/ladder.json\n$kernel" \
+red models/planted.cuh "$head// measured    not measured yet, docs/results/2026-11-30-h200/ladder.json\n$kernel" \
   'no "not measured: "'
 red models/planted.cuh "$head// measured    not by itself: docs/results.md\n$kernel" 'no "not measured: "'
 red layers/planted.cu "$head// measured    0.123 us (docs/results/2026-11-27-h100/reproduce.json)\n$kernel" \
@@ -242,7 +242,7 @@ red layers/planted.cu "$head// measured    H100: 0.123 us, docs/results/2026-11-
   'a figure without its docs'
 red layers/planted.cu "$head// measured    9.9 ms (docs/results/2026-11-27-h100/nowhere.json)\n$kernel" \
   'there is no docs/results/2026-11-27-h100/nowhere.json'
-rung='// measured    H100: docs/results.md (docs/results/2026-11-29-h200/ladder.json)'
+rung='// measured    H100: docs/results.md (docs/results/2026-11-30-h200/ladder.json)'
 red layers/conv/gpu/ladder/direct/42_planted.cu "$rung" 'ladder.json has no direct.42_planted'
 red layers/conv/gpu/ladder/direct/42_planted.cu "${rung/H100/H100, as direct.05_planted}" \
   'ladder.json has no direct.05_planted'

@@ -55,7 +55,7 @@ class DirectBackend : public SummingBackend {
   }
   // With more channels the others read each input and weight for more products, except in the layouts that they refuse.
   // kTileChannels was chosen by hand between 6 channels, where direct is faster than winograd (conv2 in
-  // docs/results/2026-11-29-h200/ladder.json), and 16, where it is slower (docs/results/2026-11-28-h200/batch1.json).
+  // docs/results/2026-11-30-h200/ladder.json), and 16, where it is slower (docs/results/2026-11-28-h200/batch1.json).
   bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
     return problem.c / problem.groups < kTileChannels;
   }

@@ -15,7 +15,7 @@ namespace {
 // memory      none shared: each multiply-add reads an input and a weight through L1
 // requires    groups = 1 (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 __global__ void conv_direct_naive_kernel(const RungShape shape, const float* __restrict__ x,
                                          const float* __restrict__ filters,  // [K, C, R, S]
                                          const float* __restrict__ bias,     // [K]

@@ -13,7 +13,7 @@ namespace {
 // memory      shared: input tile [chunk, tile_h, pitch]; filters and biases in constant memory
 // requires    groups = 1, filters that fit Bank, a tile that fits 48 KiB (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <typename Bank>
 __global__ void conv_direct_shared_tile_kernel(const __grid_constant__ Bank bank, const RungShape shape,
                                                const float* __restrict__ x, float* __restrict__ y) {

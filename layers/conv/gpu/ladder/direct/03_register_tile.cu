@@ -16,7 +16,7 @@ constexpr int kColumns = 4, kFilters = 4;
 // memory      shared: input tile [chunk, tile_h, pitch]; filters and biases in constant memory; 16 sums in registers
 // requires    groups = 1, filters that fit Bank, a tile that fits 48 KiB (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <typename Bank>
 __global__ void __launch_bounds__(256)
     conv_direct_register_tile_kernel(const __grid_constant__ Bank bank, const RungShape shape,

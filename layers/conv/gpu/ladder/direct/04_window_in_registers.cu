@@ -17,7 +17,7 @@ constexpr int kColumns = 4, kFilters = 4;
 //             a row of inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, filters that fit Bank (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <typename Bank, int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_window_in_registers_kernel(const __grid_constant__ Bank bank, const RungShape shape,

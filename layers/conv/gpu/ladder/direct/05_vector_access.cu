@@ -16,7 +16,7 @@ constexpr int kColumns = 4, kFilters = 4;
 //             column; filters and biases in constant memory; registers: 16 sums and a row of inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, filters that fit Bank (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <typename Bank, int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_vector_access_kernel(const __grid_constant__ Bank bank, const RungShape shape,

@@ -17,7 +17,7 @@ constexpr int kColumns = 4, kFilters = 4;
 //             inputs
 // requires    square window and stride as compiled, no dilation, groups = 1, a tile that fits 48 KiB (RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <int kWindow, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_filters_in_shared_kernel(const RungShape shape, const float* __restrict__ x,

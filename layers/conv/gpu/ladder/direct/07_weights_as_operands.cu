@@ -18,7 +18,7 @@ constexpr int kColumns = 4, kChannels = kRgbChannels;
 //             a row of inputs
 // requires    C, K and stride as compiled, no dilation, groups = 1 (supports_rgb, RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder.json)
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_weights_as_operands_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,

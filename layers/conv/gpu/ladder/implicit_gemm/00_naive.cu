@@ -18,8 +18,8 @@ constexpr int kThreads = 256;
 // work split  block = kThreads columns (n, p, q) of one filter, thread = one output
 // memory      none shared: each multiply-add reads an input and a weight through L1
 // requires    groups = 1 (RungBackend)
-// measured    H100, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 __global__ void __launch_bounds__(kThreads)
     conv_implicit_gemm_naive_kernel(const RungShape shape, const RungOperands operands) {
   const RungTile tile(shape, 1, kThreads);

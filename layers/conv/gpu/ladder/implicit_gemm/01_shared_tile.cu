@@ -18,8 +18,8 @@ constexpr int kTile = 16;
 // memory      shared: 16 filters x 16 taps and 16 taps x 16 columns, the filters' rows 17 long so that the
 //             two filters of a warp lie in different banks
 // requires    groups = 1 (RungBackend)
-// measured    H100, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 __global__ void __launch_bounds__(kTile* kTile)
     conv_implicit_gemm_shared_tile_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kTile][kTile + 1];  // [filter][tap]

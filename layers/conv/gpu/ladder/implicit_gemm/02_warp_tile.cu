@@ -17,8 +17,8 @@ constexpr int kWarpFilters = 4, kWarpColumns = 8;
 // memory      shared: 16 filters x 16 taps (rows of 17: a warp's four filters in different banks), 16 taps x
 //             16 columns
 // requires    groups = 1 (RungBackend)
-// measured    H100, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-27-h100/reproduce.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 __global__ void __launch_bounds__(kTile* kTile)
     conv_implicit_gemm_warp_tile_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kTile][kTile + 1];  // [filter][tap]

@@ -23,7 +23,7 @@ constexpr int kBlockPositions = kWarps * kSide;
 // memory      shared: 16 positions x 8 channels a warp, then its sums; filters through L1
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
 // measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
-//             (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads)
     conv_tensor_core_naive_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ __align__(32) float inputs[kWarps][kSide * kDepth], outputs[kWarps][kSide * kSide];

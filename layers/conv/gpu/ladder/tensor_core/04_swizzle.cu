@@ -23,7 +23,8 @@ struct Stage {
 // work split  block = 128 positions x 128 filters, warp = 32 x 64 in products of 16 x 8 x 8
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    not yet: newer than the results of the rungs beside it
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
     conv_tensor_core_swizzle_kernel(const RungShape shape, const RungOperands operands) {
   extern __shared__ __align__(1024) unsigned char shared[];

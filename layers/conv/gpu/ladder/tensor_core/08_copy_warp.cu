@@ -19,7 +19,8 @@ constexpr int kOperandBytes = kBlock * kRowBytes, kStageBytes = 2 * kOperandByte
 // work split  block = 128 positions x 128 filters, warpgroup = 64 x 128 in products of 64 x 128 x 8; one warp copies
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (all by RungBackend)
-// measured    not yet: newer than the results of the rungs beside it
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 __global__ void __launch_bounds__(kThreads, 2)
     conv_tensor_core_copy_warp_kernel(const RungShape shape, const __grid_constant__ RungOperands operands) {
   using namespace hopper;

@@ -24,8 +24,8 @@ constexpr uint16_t kBothBlocks = (1 << kCluster) - 1;
 // memory      shared: three stages of 128 positions and 128 filters x 32 channels, swizzled; registers: 64 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1, whole clusters (all by
 //             RungBackend)
-// measured    H200, as tensor_core.07_multicast, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
-//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 2)
     conv_tensor_core_multicast_kernel(const RungShape shape, const __grid_constant__ RungOperands operands) {
   using namespace hopper;

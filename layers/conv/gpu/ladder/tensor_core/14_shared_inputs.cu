@@ -19,8 +19,8 @@ namespace {
 //             lines of sums for each warp; registers: kFilters / 2 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (by RungBackend);
 //             filters that fit (KeptFiltersConv); a grid of a multiple of the filter tiles
-// measured    H200, as tensor_core.10_kept_filters, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md,
-//             "The climb" (docs/results/2026-11-29-h200/ladder-tensor_core.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 template <int kFilters>
 __global__ void __launch_bounds__(kThreads, 1)
     conv_tensor_core_shared_inputs_kernel(const RungShape shape,

@@ -52,7 +52,8 @@ __device__ __forceinline__ void store_columns(const RungShape& shape, const Rung
 //             sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32, K of 4, stride and dilation 1 (by RungBackend);
 //             filters that fit (KeptFiltersConv); a grid of a multiple of the filter tiles
-// measured    not yet: newer than the results of the rungs beside it
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 template <int kFilters>
 __global__ void __launch_bounds__(kFilters == kRowFilters ? kRowThreads : kThreads, 1)
     conv_tensor_core_filters_as_rows_kernel(const RungShape shape,
