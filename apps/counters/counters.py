@@ -53,10 +53,11 @@ def convolution(name, kernel, problem, *arguments):
     return Subject(name, "convbench", ("run", "--problem", problem, *options), kernel, 1)
 
 
+BYTES = ("--input", "uint8", "--output", "prediction")
 NHWC = ("--layout", "nhwc", "--backend", "tensor_core")
 LAYERED = ("profile", "--plan", "layered", "--batch-size", "10000", "--min-time-ms", "1")
 SUBJECTS = (
-    network("whole-fp16", "fused_lenet5_mma_fp16_kernel", "--math", "fp16", "--batch-size", "1048576"),
+    network("whole-fp16", "fused_lenet5_mma_fp16_kernel", "--math", "fp16", *BYTES, "--batch-size", "1048576"),
     network("whole-fp32-conv", "fused_lenet5_fp32_conv_kernel", "--batch-size", "65536"),
     network("whole-fp32-linear", "fused_lenet5_fp32_linear_kernel", "--batch-size", "65536"),
     network("whole-fp32-1000", "fused_lenet5_medium_kernel", "--batch-size", "1000"),

@@ -291,7 +291,7 @@ def resnet50(folder):
         markdown(
             f"**The convolutions of ResNet-50**, {load(folder, RESNET_50.format(maths[0])).device}, hot. A cell has"
             " TFLOP/s (times as fast as cuDNN; in how many problems faster), as geometric means. Both sides are of one"
-            " run, each in its faster layout. Lenslet's side is the backend that `auto` takes"
+            " run, each in its faster layout. Lenslet's side is the backend that `auto` took at the commit below"
             f"{', for tensors of 16 bits `tensor_core`' if half else ''}."
             + (
                 f" Problems left out, because a row is above a measured ceiling (SUSPECT): {suspect}."

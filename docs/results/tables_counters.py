@@ -1,10 +1,13 @@
 """The tables of hardware counters on the kernels' pages, from counters.json of apps/counters/counters.py."""
 
+import re
+
 from common import load, rows_of
 
 from tables import markdown
 
 COUNTERS = "counters.json"
+NOT_MEASURED = "Not measured yet. `./dev bench --part counters` measures it, where ncu is installed."
 # The pages of docs/kernels, and the beginnings of the names of what each shows.
 PAGES = {
     "fused_lenet": ("whole-fp32",),
@@ -31,13 +34,23 @@ def stalls(row):
     return ", ".join(f"{reason.replace('_', ' ')} {cycles:.1f}" for reason, cycles in reasons[:SHOWN_STALLS])
 
 
+def bare(kernel):
+    """A kernel's name without its return type and namespaces."""
+    return re.search(r"\w+(<.*>)?$", kernel).group()
+
+
 def counters(page, folder):
     """The counters of the kernels that a page describes; empty without the file."""
     rows = [row for row in rows_of(folder, COUNTERS).where(status="PASSED") if row["subject"].startswith(PAGES[page])]
     if not rows:
         return ""
     lines = [
-        [f"`{row['kernel']}`", f"`{row['command']}`", *(f"{row[key]:.0f}" for key in COLUMNS.values()), stalls(row)]
+        [
+            f"`{bare(row['kernel'])}`",
+            f"`{row['command']}`",
+            *(f"{row[key]:.0f}" for key in COLUMNS.values()),
+            stalls(row),
+        ]
         for row in rows
     ]
     return markdown(

@@ -159,8 +159,8 @@ def sections(gpu, cpu):
     for name in tables_counters.PAGES:
         common.loaded.clear()
         page, text = KERNELS / f"{name}.md", tables_counters.counters(name, counted)
-        text = text or f"Not measured: there are no rows of this page in {tables_counters.COUNTERS}."
-        pages[page] = {**pages.get(page, {}), "counters": f"{text}\n\n{source(page, counted)}"}
+        text = f"{text}\n\n{source(page, counted)}" if text else tables_counters.NOT_MEASURED
+        pages[page] = {**pages.get(page, {}), "counters": text}
     for name, (table, what) in measured.items():
         common.loaded.clear()
         group = common.convbench_group(gpu)

@@ -15,9 +15,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "apps" / "counters"), str(ROOT / "docs" / "results")]
-import tables_counters  # noqa: E402
-
 import counters  # noqa: E402
+import tables_counters  # noqa: E402
 
 STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 NAMES = ["ID", "Kernel Name", *counters.METRICS.values(), *map(STALLED.format, ("barrier", "selected", "wait"))]

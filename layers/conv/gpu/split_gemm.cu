@@ -8,6 +8,7 @@
 // S. Chetlur et al., "cuDNN: efficient primitives for deep learning", arXiv:1410.0759 (2014), section 3.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,10 +59,10 @@ constexpr int kTableChannels = 16;        // of a group: with fewer the steps of
 constexpr int kMultiprocessorBlocks = 4;  // SplitGemmTile::kBlocks
 constexpr double kMultiplyAdds = 128;     // of a multiprocessor, a clock
 constexpr double kBlockClocks = 1180;     // before a block's first step and after its last
-constexpr double kClusterClocks = 400;    // more for the sums of a cluster,
-constexpr double kDoubledClusterClocks = 330;  // and for each time that it doubles
-// The time of 0 to 3 blocks that run at once on a multiprocessor, of that of one block at its peak. Four run at it; of
-// more, the next begins when one ends.
+constexpr double kClusterClocks = 400;    // more for the sums of a cluster
+constexpr double kDoubledClusterClocks = 330;  // more for each doubling of a cluster
+// The time of 0 to 3 blocks that share a multiprocessor, relative to that of one block at the multiprocessor's peak
+// rate. Four run at this rate; of more, the next begins when one ends.
 constexpr double kBlocksAtOnce[kMultiprocessorBlocks] = {0, 1.44, 2.38, 3.56};
 constexpr double kLastBlocks = 0.22;  // more than the multiprocessors' share, where the last blocks run alone
 
@@ -102,7 +103,8 @@ struct Gpu {
 };
 
 /// Dynamic shared memory with which a multiprocessor takes at most `blocks` blocks. Without it the GPU gives a
-/// multiprocessor as many blocks of a cluster as fit, while others idle.
+/// multiprocessor as many blocks of a cluster as fit, while others idle. The part of one block more suffices, because
+/// each block also takes what CUDA reserves.
 size_t spreading_bytes(const Variant& variant, int64_t blocks, const Gpu& gpu) {
   if (blocks >= kMultiprocessorBlocks) return variant.shared_bytes;
   const size_t one_too_many = gpu.shared_bytes / static_cast<size_t>(blocks + 1) / 16 * 16;
@@ -117,28 +119,31 @@ double block_clocks(const Conv2dProblem& problem, const Variant& variant, int sl
   return slices == 1 ? clocks : clocks + kClusterClocks + kDoubledClusterClocks * std::log2(slices);
 }
 
-/// Spreads the blocks evenly, if then all clusters run at once, else with more blocks a multiprocessor. The
-/// multiprocessors of a cluster are neighbours, so that some may remain without one.
+/// Takes the fewest blocks a multiprocessor with which all clusters run at once. A cluster needs neighbouring
+/// multiprocessors, so some may stay empty. The cost is infinite where no cluster of that size runs at all.
 Choice spread(const Conv2dProblem& problem, const Variant& variant, SplitGemmFunction kernel, int slices,
               const Gpu& gpu) {
   const int64_t clusters = tile_count(problem, variant);
-  int64_t blocks = ceil_div(clusters * slices, gpu.traits.multiprocessors);
+  int64_t blocks = ceil_div(clusters * slices, gpu.traits.multiprocessors), at_once = clusters;
   for (; slices > 1 && blocks < kMultiprocessorBlocks; ++blocks) {
     const auto bytes = static_cast<int>(spreading_bytes(variant, blocks, gpu));
-    if (clusters_at_once(reinterpret_cast<const void*>(kernel), {slices, variant.threads, bytes}) >= clusters)
-      break;
+    at_once = clusters_at_once(reinterpret_cast<const void*>(kernel), {slices, variant.threads, bytes});
+    if (at_once >= clusters) break;
   }
   const double share = static_cast<double>(clusters * slices) / gpu.traits.multiprocessors;
   const double times = blocks < kMultiprocessorBlocks
                            ? kBlocksAtOnce[blocks]
                            : std::max<double>(kMultiprocessorBlocks, share + kLastBlocks);
-  return {&variant, slices, blocks, spreading_bytes(variant, blocks, gpu),
-          times * block_clocks(problem, variant, slices)};
+  const double clocks =
+      at_once > 0 ? times * block_clocks(problem, variant, slices) : std::numeric_limits<double>::infinity();
+  return {&variant, slices, blocks, spreading_bytes(variant, blocks, gpu), clocks};
 }
 
-/// Whether clusters of that many blocks leave no multiprocessor idle. Where several blocks share one, clusters of five
-/// were slower on an H200 than those of four.
-bool fills(const Choice& choice) { return choice.blocks == 1 || (choice.slices & (choice.slices - 1)) == 0; }
+/// One block a multiprocessor, or a power of two: with several blocks, clusters of five were slower than of four in a
+/// trial on an H200 (no result file).
+bool cluster_size_suits(const Choice& choice) {
+  return choice.blocks == 1 || (choice.slices & (choice.slices - 1)) == 0;
+}
 
 /// The cheapest tile and division of the sum. The division depends on the batch, and with it the order of a sum.
 Choice choose(const Conv2dProblem& problem, const Gpu& gpu) {
@@ -149,7 +154,7 @@ Choice choose(const Conv2dProblem& problem, const Gpu& gpu) {
       if (slices > 1 && slices > step_count(problem, variant)) continue;
       if (tile_count(problem, variant) * slices > GpuLimits::kGridX) continue;
       const Choice choice = spread(problem, variant, kernel, slices, gpu);
-      if (fills(choice) && (!best.variant || choice.clocks < best.clocks)) best = choice;
+      if (cluster_size_suits(choice) && (!best.variant || choice.clocks < best.clocks)) best = choice;
     }
   }
   return best;

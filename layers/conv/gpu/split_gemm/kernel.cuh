@@ -53,7 +53,8 @@ struct SplitGemmTile {
                        kBlocks = 4;  // of a multiprocessor: at most 128 registers a thread
   static constexpr int kThreadsM = kBlockM / 8, kThreadsN = kBlockN / 8;
   static constexpr int kSliceThreads = kThreadsM * kThreadsN, kThreads = kSliceThreads * kSlices;
-  // Floats of a row of sums in shared memory: lanes that store at once hit different banks.
+  // Floats of a row of sums in shared memory: two of the eight lanes that store at once share a bank; without the
+  // four more floats four would.
   static constexpr int kPitch = kBlockN + 4;
   struct Stage {
     float filters[kRows][kBlockM];

@@ -41,7 +41,8 @@ struct TmaSizes {
   static constexpr int kRowBytes = kRow;  // of a swizzle
   static constexpr int kInputBytes = kPositions * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
-  // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts.
+  // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts where a
+  // part is read for NCHW; the writes of two rows share 12 banks.
   static constexpr int kSumPitch = kFilters + 4;
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
   static_assert(!kSplits || kPositions * kSumPitch * 4 <= kStages * kStageBytes,
@@ -92,7 +93,8 @@ struct TmaKeptTile {
   static_assert(!kFiltersFirst || (kFilters == kWarpgroupRows && !k16Bits));
   static constexpr int kRowBytes = kRow, kFilterBytes = kFilters * kRowBytes;
   static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
-  // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
+  // A pass of a warp in shared memory: positions, and their pitch. Without bank conflicts, but for reads of filters
+  // that come first, where two lanes of eight share banks.
   static constexpr int kStagingRows = kFiltersFirst ? 8 : kWarpRows;
   static constexpr int kStagingPitch =
       kFiltersFirst ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);

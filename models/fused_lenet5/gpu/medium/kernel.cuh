@@ -38,7 +38,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block and, if kMaxImages is Tile::kFew, at
 //             most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
 // measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.322 / 14.08 us
-//             (docs/results/2026-11-30-h200/bench-batches.json)
+//             (docs/results/2026-11-30-h200/bench-batches.json, at 032b2f6c, with turns of eight; not yet of ten)
 template <int kMaxImages, typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {

@@ -10,8 +10,9 @@ namespace lenslet::medium_lenet5 {
 
 struct Tile {
   static constexpr int kThreads = 512, kWarps = kThreads / 32;  // 128 registers per thread
-  static constexpr int kImages = 10, kFew = 3;                  // of a turn, at most; in the kernel for few
-  /// Images of the next turn of `left`: ten, but eight where turns of eight leave four images or none.
+  static constexpr int kImages = 10, kFew = 3;                  // most of a turn; in the kernel for few
+  /// Images of the next turn of `left`: ten; eight of a multiple of eight, and of twelve, because 8 + 4 takes less than
+  /// 10 + 2.
   static LENSLET_HOST_DEVICE constexpr int images_of_turn(int64_t left) {
     if (left % 8 == 0 || left == 12) return 8;
     return left < kImages ? static_cast<int>(left) : kImages;
