@@ -140,7 +140,7 @@ Choice spread(const Conv2dProblem& problem, const Variant& variant, SplitGemmFun
 }
 
 /// One block a multiprocessor, or a power of two: with several blocks, clusters of five were slower than of four in a
-/// trial on an H200 (no result file).
+/// trial on an H200 (not measured: a trial without a result file).
 bool cluster_size_suits(const Choice& choice) {
   return choice.blocks == 1 || (choice.slices & (choice.slices - 1)) == 0;
 }

@@ -216,10 +216,10 @@ class WinogradBackend : public ConvBackend {
     accuracy.exact_on_integers = two_by_three && problem.c / problem.groups < 3000;
     return accuracy;
   }
-  /// Few enough multiplications that the transforms pay off. In trials on an H200, of which no result file has the rows,
-  /// with layers/conv/problems/deep3x3.txt and resnet50.txt: F(4x4, 3x3) from 32 channels and 64 filters on; F(2x2, 3x3)
-  /// was faster than split_gemm with 128 blocks of products of 256 channels, and slower with 64 blocks of 512.
-  /// kMinBlocks lies between.
+  /// Few enough multiplications that the transforms pay off. In trials on an H200 (not measured: no result file has
+  /// them), with layers/conv/problems/deep3x3.txt and resnet50.txt: F(4x4, 3x3) from 32 channels and 64 filters on;
+  /// F(2x2, 3x3) was faster than split_gemm with 128 blocks of products of 256 channels, and slower with 64 blocks of
+  /// 512. kMinBlocks lies between.
   bool suits(const Conv2dProblem& problem, MathMode /*math*/) const override {
     constexpr int kMinChannels = 32, kMinFilters = 64, kManyChannels = 128, kMinBlocks = 112;
     const int group_channels = problem.c / problem.groups, group_filters = problem.k / problem.groups;
