@@ -25,10 +25,8 @@ struct TmaTimes {
   double product;  // of a product, where the rate of a multiprocessor binds
   double tile;     // of a tile besides
   double start;    // of a launch besides its tiles
-  double
-      copy;  // of a product of a lone tile, whose copies bind; filters kept: of a box of inputs in every tile
-  double
-      lone;  // of a launch with one tile a multiprocessor besides these products; filters kept: besides that tile
+  double copy;     // of a product of a lone tile; filters kept: of a box of inputs in any tile
+  double lone;     // of a launch of lone tiles besides these products; filters kept: besides that tile
 };
 
 /// A kernel as the choice sees it. Several variants may belong to one backend; each is one instantiation for each type
@@ -42,32 +40,39 @@ struct TmaVariant {
   bool splits;                // a tile may be split over a cluster
   bool stores_pieces;         // filters of y come in whole pieces of 16 bytes
   int kept_runs;              // most runs of a step of blocks that keep their filters; 0: they keep none
-  TmaTimes us;
+  TmaTimes us;                // by which it is chosen
+  /// Whether a block keeps its filters in shared memory: the second form.
   bool keeps_filters() const { return kept_runs > 0; }
 };
 
 /// A variant, and how it is launched.
 struct TmaChoice {
-  int variant = -1;  // its place in the list; none supports the problem: -1
-  double time_us = INFINITY;
-  int parts = 1;    // blocks of a cluster, which share a tile
-  int columns = 0;  // of a row of positions
-  int64_t clusters = 0, shared_bytes = 0;
-  TmaKeptSizes kept = {};  // of a variant that keeps the filters
+  int variant = -1;           // its place in the list; none supports the problem: -1
+  double time_us = INFINITY;  // estimated
+  int parts = 1;              // blocks of a cluster, which share a tile
+  int columns = 0;            // of a row of positions
+  int64_t clusters = 0;       // of the launch
+  int64_t shared_bytes = 0;   // of a block
+  TmaKeptSizes kept = {};     // of a variant that keeps the filters
 };
 
+/// Tiles along the positions, in rows of so many columns.
 inline int64_t tma_position_tiles(const Conv2dProblem& problem, const TmaVariant& variant, int columns) {
   return ceil_div(int64_t{problem.n} * problem.p() * columns, variant.positions);
 }
+/// Tiles of the whole problem.
 inline int64_t tma_tiles(const Conv2dProblem& problem, const TmaVariant& variant, int columns) {
   return tma_position_tiles(problem, variant, columns) * ceil_div(problem.k, variant.filters);
 }
+/// Channels of a run.
 inline int tma_run_channels(const TmaVariant& variant, MathMode math) {
   return variant.row_bytes / kTmaPieceBytes * tma_piece_elements(math);
 }
+/// Runs of all channels.
 inline int tma_runs(const Conv2dProblem& problem, const TmaVariant& variant, MathMode math) {
   return static_cast<int>(ceil_div(problem.c, tma_run_channels(variant, math)));
 }
+/// Products of a tile.
 inline int tma_products(const Conv2dProblem& problem, const TmaVariant& variant, MathMode math) {
   return problem.r * problem.s * tma_runs(problem, variant, math);
 }
@@ -78,8 +83,9 @@ inline bool tma_stores(const Conv2dProblem& problem, const TmaVariant& variant) 
 
 /// A problem in tiles, each a sum of some products in some parts.
 struct TmaSplit {
-  int64_t tiles;
-  int products, parts;
+  int64_t tiles;  // of the problem
+  int products;   // of a tile
+  int parts;      // of a tile, a block each
 };
 
 /// Estimated time of a variant of the first form: a multiprocessor with many tiles is bound by the rate of their
