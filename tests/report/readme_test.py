@@ -94,6 +94,8 @@ class Readme(support.ReportTest):
         found = set()
         for page in [self.tree / "README.md", *(self.tree / "docs").rglob("*.md")]:
             for _, part in re.findall(r"<!-- (\w+): begin -->(.*?)<!-- \1: end -->", page.read_text(), re.DOTALL):
+                if part.strip().startswith("Not measured yet."):
+                    continue
                 sources = re.search(r"^From (.*), by `docs/results/update_readme.py`\.", part, re.M)
                 self.assertIsNotNone(sources, page.name)
                 named = set(re.findall(r"\[(20[^]]*)\]", sources.group(1)))
