@@ -70,9 +70,9 @@ def commits():
     )
 
 
-def parts():
-    """A sentence that names the loaded files which lack a part of what their command measures; empty if none does."""
-    names = [f"`{path.name}`" for path, document in sorted(loaded.items()) if provenance.is_part(document.document)]
+def parts(files=loaded):
+    """A sentence that names those of the loaded files which lack a part of what their command measures, or nothing."""
+    names = [f"`{path.name}`" for path, document in sorted(files.items()) if provenance.is_part(document.document)]
     return f" The run was stopped before its end: {', '.join(names)}." if names else ""
 
 

@@ -3,7 +3,7 @@
 import functools
 import re
 
-from common import LADDER_PICTURE, PICTURES, ROOT, commit, convbench_group, load, newest, picture
+from common import LADDER_PICTURE, PICTURES, ROOT, commit, convbench_group, load, loaded, newest, parts, picture
 
 import selection
 from results import Rows, geometric_mean
@@ -142,9 +142,10 @@ def ladder_file(gpu):
 
 def ladder(gpu, group):
     """The climb of implicit_gemm; without a file of it alone, by that of all studies."""
-    file = ladder_file(gpu)
+    file, stopped = ladder_file(gpu), ""
     if file.exists():
         gpu, group = file.parent, convbench_group(file.parent, (file.name,))
+        stopped = parts({file: loaded[file]})
     rungs = rungs_of(group, "implicit_gemm")
 
     def line(rung, rows):
@@ -157,7 +158,7 @@ def ladder(gpu, group):
     return (
         markdown(
             f"**The ladder of implicit GEMM**, {group.device}, fp32, geometric means of {shapes} shapes;"
-            f" `convbench ladder implicit_gemm` climbs it.{measured_before('implicit_gemm', rungs)}",
+            f" `convbench ladder implicit_gemm` climbs it.{measured_before('implicit_gemm', rungs)}{stopped}",
             ["rung", "TFLOP/s", "of cuDNN", "the one change"],
             (line(*pair) for pair in rungs.items()),
         )
