@@ -45,7 +45,7 @@ enum class SplitGemmGather {
 };
 
 /// kBlockM filters x kBlockN positions, kSlices groups of warps that share the rows of a step, kRows rows of the im2col
-/// matrix a step. A thread has 8 x 8 sums.
+/// matrix a step, kStages steps in shared memory. A thread has 8 x 8 sums.
 template <int kBlockM_, int kBlockN_, int kSlices_, int kRows_, int kStages_>
 struct SplitGemmTile {
   static constexpr int kBlockM = kBlockM_, kBlockN = kBlockN_, kSlices = kSlices_, kRows = kRows_;
