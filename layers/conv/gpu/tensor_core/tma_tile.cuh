@@ -93,8 +93,7 @@ struct TmaKeptTile {
   static_assert(!kFiltersFirst || (kFilters == kWarpgroupRows && !k16Bits));
   static constexpr int kRowBytes = kRow, kFilterBytes = kFilters * kRowBytes;
   static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
-  // A pass of a warp in shared memory: positions, and their pitch. Without bank conflicts, but for reads of filters
-  // that come first, where two lanes of eight share banks.
+  // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
   static constexpr int kStagingRows = kFiltersFirst ? 8 : kWarpRows;
   static constexpr int kStagingPitch =
       kFiltersFirst ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);
