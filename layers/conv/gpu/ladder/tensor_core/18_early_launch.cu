@@ -3,7 +3,6 @@
 // A block of rung 17 starts when all blocks of the launch before have ended, and then waits for its first filters. Here
 // it starts where a multiprocessor is free (programmatic dependent launch), initialises its barriers, copies the bias
 // to shared memory and starts the copy of the filters of its first step. Then it waits for the launch before.
-#include "framework/instructions/early_launch.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/kept_filters.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
@@ -12,13 +11,6 @@
 namespace lenslet {
 namespace tensor_core_ladder {
 namespace {
-
-/// Where a block finds the bias and stores its sums.
-struct EarlyOutput {
-  const float*
-      bias;  // in shared memory, the filters of the block's tile; the address that filter 0 would have
-  float* y;  // [N, P, Q, K]
-};
 
 // computes    y [N*P*Q, K] = im2col(x) [N*P*Q, R*S*C] x w [R*S*C, K], tf32 operands, bias, optional ReLU
 // work split  persistent blocks with one tile of filters; tile = 64 positions x 128 filters or 192 x 64, of one of two
@@ -33,24 +25,7 @@ template <int kFilters, int kRuns>
 __global__ void __launch_bounds__(kThreads, 1)
     conv_tensor_core_early_launch_kernel(const RungShape shape,
                                          const __grid_constant__ RungOperands operands) {
-  using Tile = TurnTile<kFilters, kRuns>;
-  extern __shared__ __align__(1024) unsigned char shared[];
-  const TurnMemory memory = turn_memory<Tile>(shape, shared);
-  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);  // of a warp
-  const int first_filter = RungTile(shape, static_cast<int>(blockIdx.x), Tile::kPositions, kFilters).filter;
-  for (int i = static_cast<int>(threadIdx.x); i < kFilters; i += kThreads)
-    memory.tile_bias[i] = operands.bias[first_filter + i];
-  init_turns<Tile>(shape, memory);
-  let_next_launch_begin();
-  if (group == kGroups) {
-    if (threadIdx.x % 32 != 0) return;
-    copy_filters<Tile>(shape, operands, memory, 0);
-    wait_for_launch_before();
-    copy_tiles<Tile>(shape, operands, memory, 1);
-    return;
-  }
-  wait_for_launch_before();
-  take_turns<Tile, true>(shape, memory, group, EarlyOutput{memory.tile_bias - first_filter, operands.y});
+  walk_early<TurnTile<kFilters, kRuns>>(shape, operands);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What rungs 16 to 18 of the tensor_core ladder share, whose two warpgroups take turns: a block's memory, its copies,
+// What rungs 16 to 19 of the tensor_core ladder share, whose two warpgroups take turns: a block's memory, its copies,
 // and the turns of a warpgroup.
 //
 // A turn begins when all inputs of the tile before are there. A barrier's parity distinguishes two consecutive rounds
@@ -10,6 +10,7 @@
 
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/barrier.cuh"
+#include "framework/instructions/early_launch.cuh"
 #include "framework/instructions/wgmma.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/kept_filters.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
@@ -36,7 +37,7 @@ struct TurnMemory {
   uint32_t filters, stages, barriers;
   uint32_t turns, filter_barriers;  // a barrier for each warpgroup; one for the filters of each step
   unsigned char* stores;            // of all warps
-  float* tile_bias;                 // of rung 18
+  float* tile_bias;                 // of rungs 18 and 19
 };
 
 /// The steps of a tile, and what they have.
@@ -172,8 +173,19 @@ __device__ __forceinline__ void multiply_in_turn(const RungShape& shape, const T
   if (first_lane) barrier_arrive(read);
 }
 
+/// How 16 to 18 store whole lines.
+template <bool kBiasInShared>
+struct PieceByPiece {
+  template <class Output, int kSums>
+  static __device__ __forceinline__ void store(const RungShape& shape, const Output& output,
+                                               unsigned char* lines, int place, int filter,
+                                               const float (&sums)[kSums]) {
+    store_lines<kBiasInShared>(shape, output, lines, place, filter, sums);
+  }
+};
+
 /// The tiles of a warpgroup: every other tile of its block, those of group 0 first. `output` has `bias` and `y`.
-template <class Tile, bool kBiasInShared = false, class Output>
+template <class Tile, bool kBiasInShared = false, class Lines = PieceByPiece<kBiasInShared>, class Output>
 __device__ __forceinline__ void take_turns(const RungShape& shape, const TurnMemory& memory, int group,
                                            const Output& output) {
   const int steps = TurnSteps<Tile>(shape).steps, warp = static_cast<int>(threadIdx.x) / 32,
@@ -201,8 +213,7 @@ __device__ __forceinline__ void take_turns(const RungShape& shape, const TurnMem
                                    tile.filter + group_warp * 16, sums);
     } else {
       const int own_position = tile.position + group_warp * 16 + static_cast<int>(threadIdx.x % 16);
-      store_lines<kBiasInShared>(shape, output, own_place, kept_output(shape, own_position), tile.filter,
-                                 sums);
+      Lines::store(shape, output, own_place, kept_output(shape, own_position), tile.filter, sums);
     }
   }
 }
@@ -219,6 +230,37 @@ __device__ __forceinline__ void walk_in_turns(const RungShape& shape, const Rung
     return;
   }
   take_turns<Tile>(shape, memory, group, operands);
+}
+
+/// Where a block of rungs 18 and 19 finds the bias, and stores its sums.
+struct EarlyOutput {
+  const float*
+      bias;  // in shared memory, the filters of the block's tile; the address that filter 0 would have
+  float* y;  // [N, P, Q, K]
+};
+
+/// The kernels of rungs 18 and 19.
+template <class Tile, class Lines = PieceByPiece<true>>
+__device__ __forceinline__ void walk_early(const RungShape& shape, const RungOperands& operands) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const TurnMemory memory = turn_memory<Tile>(shape, shared);
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpgroup, 0);  // of a warp
+  const int first_filter =
+      RungTile(shape, static_cast<int>(blockIdx.x), Tile::kPositions, Tile::kFilters).filter;
+  for (int i = static_cast<int>(threadIdx.x); i < Tile::kFilters; i += kThreads)
+    memory.tile_bias[i] = operands.bias[first_filter + i];
+  init_turns<Tile>(shape, memory);
+  let_next_launch_begin();
+  if (group == kGroups) {
+    if (threadIdx.x % 32 != 0) return;
+    copy_filters<Tile>(shape, operands, memory, 0);
+    wait_for_launch_before();
+    copy_tiles<Tile>(shape, operands, memory, 1);
+    return;
+  }
+  wait_for_launch_before();
+  take_turns<Tile, true, Lines>(shape, memory, group,
+                                EarlyOutput{memory.tile_bias - first_filter, operands.y});
 }
 
 /// What the designs of these rungs have in common.
