@@ -1,6 +1,7 @@
 // Tensor-core convolution for Hopper whose inputs TMA gathers: one group; fp32 tensors of both layouts in tf32 or
 // fp16, fp16 and bf16 tensors in NHWC as they are; see tensor_core/tma_kernel.cuh; blocks that keep their filters:
-// tensor_core/tma_kept.cuh. This file: supported problems, the choice of a tile, the order of operands in memory.
+// tensor_core/tma_kept.cuh. This file: supported problems, the choice of a tile, the order of operands in memory. The
+// tiles are in tensor_core/tma_variants.cuh.
 #include "layers/conv/gpu/tensor_core/hopper.h"
 
 #include <vector>
@@ -15,164 +16,30 @@
 #include "layers/conv/gpu/kernel_host.cuh"
 #include "layers/conv/gpu/tensor_core/pack.h"
 #include "layers/conv/gpu/tensor_core/tma_choice.h"
-#include "layers/conv/gpu/tensor_core/tma_kept.cuh"
 #include "layers/conv/gpu/tensor_core/tma_pack.cuh"
+#include "layers/conv/gpu/tensor_core/tma_variants.cuh"
 
 namespace lenslet {
 namespace {
 
 constexpr MathMode kTf32 = MathMode::kTf32, kFp16 = MathMode::kFp16;
+constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128;  // of TMA; see tma_describes()
 
-bool has_16_bits(const Conv2dProblem& problem) { return problem.type != ElementType::kFp32; }
-
-constexpr int kMaxStride = 8, kMaxOffset = 255, kMinCorner = -128,
-              kMaxCorner = 127;  // of TMA; see tma_describes()
-
-using TmaFunction = void (*)(TmaShape, TmaMaps, const unsigned char*, const float*, float*);
 using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
-
-struct Variant : TmaVariant {
-  const char* kernel_name;
-  TmaFunction kernel[2][2];  // see kernel_of(); null: not supported
-};
-
-// Names for the template arguments of tiles.
-template <int kCount>
-struct Warpgroups {
-  static constexpr int kValue = kCount;
-};
-template <int kCount>
-struct Positions {
-  static constexpr int kValue = kCount;
-};
-template <int kCount>
-struct Filters {
-  static constexpr int kValue = kCount;
-};
-template <int kCount>
-struct Stages {
-  static constexpr int kValue = kCount;
-};
-template <int kCount>
-struct Blocks {
-  static constexpr int kValue = kCount;
-};
-template <int kCount>
-struct RowBytes {
-  static constexpr int kValue = kCount;
-};
-constexpr TmaStores kFromRegisters = TmaStores::kFromRegisters, kBoxes = TmaStores::kBoxes;
-
-/// A tile's sizes with its times and its kernels, in the order of Variant::kernel. `kept_runs` as in TmaVariant.
-template <class Tile>
-constexpr Variant variant_of(int kept_runs, const TmaTimes& us, const TmaFunction (&kernel)[2][2]) {
-  return {
-      {Tile::kPositions, Tile::kFilters, Tile::kBlocks, Tile::kThreads, Tile::kSharedBytes, Tile::kRowBytes,
-       Tile::k16Bits ? 2 : 4, Tile::kSplits, Tile::kKeepsFilters || Tile::kStores == kBoxes, kept_runs, us},
-      Tile::kKeepsFilters ? "conv_tensor_core_kept_kernel" : "conv_tensor_core_tma_kernel",
-      {{kernel[0][0], kernel[0][1]}, {kernel[1][0], kernel[1][1]}}};
-}
-
-template <class Groups, class Filters, class Stages, class Blocks, TmaStores kStores>
-constexpr Variant variant(const TmaTimes& us) {
-  constexpr int kGroups = Groups::kValue, kFilters = Filters::kValue, kStages = Stages::kValue,
-                kBlocks = Blocks::kValue;
-  using Tf32 = TmaTile<kTf32, true, kGroups, kFilters, kStages, kBlocks, kStores>;
-  using Fp16 = TmaTile<kFp16, true, kGroups, kFilters, kStages, kBlocks, kStores>;
-  if constexpr (kStores == kBoxes) {
-    return variant_of<Tf32>(
-        0, us,
-        {{nullptr, &conv_tensor_core_tma_kernel<Tf32>}, {nullptr, &conv_tensor_core_tma_kernel<Fp16>}});
-  } else {
-    using Tf32Nchw = TmaTile<kTf32, false, kGroups, kFilters, kStages, kBlocks, kStores>;
-    using Fp16Nchw = TmaTile<kFp16, false, kGroups, kFilters, kStages, kBlocks, kStores>;
-    return variant_of<Tf32>(0, us,
-                            {{&conv_tensor_core_tma_kernel<Tf32Nchw>, &conv_tensor_core_tma_kernel<Tf32>},
-                             {&conv_tensor_core_tma_kernel<Fp16Nchw>, &conv_tensor_core_tma_kernel<Fp16>}});
-  }
-}
-
-template <class Groups, class Filters, class Stages, class Blocks, TmaStores kStores>
-constexpr Variant variant_of_16_bits(const TmaTimes& us) {
-  constexpr int kGroups = Groups::kValue, kFilters = Filters::kValue, kStages = Stages::kValue,
-                kBlocks = Blocks::kValue;
-  using Fp16 = Tma16BitTile<false, 128, kGroups, kFilters, kStages, kBlocks, kStores>;
-  using Bf16 = Tma16BitTile<true, 128, kGroups, kFilters, kStages, kBlocks, kStores>;
-  return variant_of<Fp16>(
-      0, us, {{nullptr, &conv_tensor_core_tma_kernel<Fp16>}, {nullptr, &conv_tensor_core_tma_kernel<Bf16>}});
-}
-
-template <class Filters, class Positions>
-constexpr Variant kept_variant(int kept_runs, const TmaTimes& us) {
-  using Tile = TmaKeptTile<kTf32, false, false, 128, Filters::kValue, Positions::kValue>;
-  return variant_of<Tile>(kept_runs, us,
-                          {{nullptr, &conv_tensor_core_kept_kernel<Tile>}, {nullptr, nullptr}});
-}
-
-template <class Row, class Filters>
-constexpr Variant kept_variant_of_16_bits(int kept_runs, const TmaTimes& us) {
-  using Fp16 = TmaKeptTile<kFp16, true, false, Row::kValue, Filters::kValue, kWarpgroupRows>;
-  using Bf16 = TmaKeptTile<kFp16, true, true, Row::kValue, Filters::kValue, kWarpgroupRows>;
-  return variant_of<Fp16>(
-      kept_runs, us,
-      {{nullptr, &conv_tensor_core_kept_kernel<Fp16>}, {nullptr, &conv_tensor_core_kept_kernel<Bf16>}});
-}
-
-/// Small tiles reach more multiprocessors, large ones read each operand less often. The times, in the order of
-/// TmaTimes, are parameters, fitted to trials of all variants and splits with problems/resnet50.txt and
-/// problems/deep3x3.txt in tf32 (not measured: no result file has each variant).
-constexpr Variant kVariants[] = {
-    variant<Warpgroups<2>, Filters<128>, Stages<3>, Blocks<2>, kFromRegisters>(
-        {0.356, 2.371, 0.011, 0.339, 3.639}),
-    variant<Warpgroups<1>, Filters<128>, Stages<3>, Blocks<3>, kFromRegisters>(
-        {0.219, 1.208, 0.451, 0.27, 2.926}),
-    variant<Warpgroups<2>, Filters<128>, Stages<4>, Blocks<1>, kBoxes>({0.357, 2.089, 0.656, 0.0, 3.673}),
-    variant<Warpgroups<1>, Filters<128>, Stages<6>, Blocks<1>, kBoxes>({0.214, 0.996, 0.89, 0.151, 2.386}),
-    variant<Warpgroups<1>, Filters<128>, Stages<8>, Blocks<1>, kFromRegisters>(
-        {0.226, 2.011, 0.434, 0.144, 3.087}),
-    variant<Warpgroups<1>, Filters<64>, Stages<12>, Blocks<1>, kFromRegisters>(
-        {0.168, 1.137, 0.251, 0.101, 2.454}),
-    kept_variant<Filters<128>, Positions<64>>(2, {0.077, 1.031, 0.942, 0.077, 1.288}),
-    kept_variant<Filters<64>, Positions<64>>(2, {0.048, 0.567, 0.997, 0.074, 1.454}),
-    kept_variant<Filters<64>, Positions<192>>(1, {0.096, 1.66, 1.051, 0.266, 1.415}),
-};
-/// The tiles of tensors of 16 bits. Rows of 64 bytes do not pad 32 channels to 64. The times are fitted as above, with
-/// both lists in fp16.
-constexpr Variant k16BitVariants[] = {
-    variant_of_16_bits<Warpgroups<2>, Filters<128>, Stages<3>, Blocks<2>, kFromRegisters>(
-        {0.337, 1.483, 0.771, 0.318, 3.159}),
-    variant_of_16_bits<Warpgroups<2>, Filters<128>, Stages<6>, Blocks<1>, kBoxes>(
-        {0.336, 1.162, 1.151, 0.0, 2.655}),
-    variant_of_16_bits<Warpgroups<1>, Filters<128>, Stages<8>, Blocks<1>, kBoxes>(
-        {0.189, 0.728, 1.211, 0.0, 2.169}),
-    variant_of_16_bits<Warpgroups<1>, Filters<64>, Stages<12>, Blocks<1>, kFromRegisters>(
-        {0.145, 0.754, 0.648, 0.071, 2.233}),
-    kept_variant_of_16_bits<RowBytes<128>, Filters<256>>(1, {0.209, 1.261, 0.961, 0.0, 1.44}),
-    kept_variant_of_16_bits<RowBytes<128>, Filters<128>>(2, {0.144, 0.499, 1.275, 0.014, 1.541}),
-    kept_variant_of_16_bits<RowBytes<128>, Filters<64>>(2, {0.068, 0.347, 1.172, 0.062, 1.393}),
-    kept_variant_of_16_bits<RowBytes<64>, Filters<256>>(2, {0.118, 1.174, 1.201, 0.0, 1.51}),
-    kept_variant_of_16_bits<RowBytes<64>, Filters<128>>(2, {0.070, 0.441, 1.439, 0.056, 1.389}),
-};
-
-/// First index of Variant::kernel: bf16 for tensors of 16 bits, fp16 products for fp32 tensors. Second: NHWC.
-TmaFunction kernel_of(const Variant& variant, const Conv2dProblem& problem, MathMode math) {
-  const bool second = has_16_bits(problem) ? problem.type == ElementType::kBf16 : math == kFp16;
-  return variant.kernel[second][problem.layout == TensorLayout::kNhwc];
-}
 
 /// A variant with its kernel, and how it is launched.
 struct Choice : TmaChoice {
-  const Variant* form = nullptr;
+  const TmaKernel* form = nullptr;
 };
 
 /// The choice among the variants that have a kernel for the problem.
 Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) {
   const bool of_16_bits = has_16_bits(problem);
-  const Variant* const begin = of_16_bits ? std::begin(k16BitVariants) : std::begin(kVariants);
-  const Variant* const end = of_16_bits ? std::end(k16BitVariants) : std::end(kVariants);
+  const TmaKernel* const begin = of_16_bits ? std::begin(kTma16BitKernels) : std::begin(kTmaKernels);
+  const TmaKernel* const end = of_16_bits ? std::end(kTma16BitKernels) : std::end(kTmaKernels);
   std::vector<const TmaVariant*> variants;
-  for (const Variant* one = begin; one != end; ++one)
-    variants.push_back(kernel_of(*one, problem, math) ? one : nullptr);
+  for (const TmaKernel* one = begin; one != end; ++one)
+    variants.push_back(tma_function(*one, problem, math) ? one : nullptr);
   Choice choice{tma_choose(problem, math, multiprocessors, variants), nullptr};
   choice.form = begin + choice.variant;  // the smallest tile supports every problem
   return choice;
@@ -205,7 +72,7 @@ class TensorCoreTma : public ConvKernel {
     const bool nhwc = problem_.layout == TensorLayout::kNhwc, fp16 = math_ == kFp16;
     shape_.runs = tma_runs(problem_, *variant_, math_);
     shape_.products = tma_products(problem_, *variant_, math_);
-    kernel_ = kernel_of(*variant_, problem_, math_);
+    kernel_ = tma_function(*variant_, problem_, math_);
     const int filter_tiles = static_cast<int>(ceil_div(problem_.k, variant_->filters));
     set_strides(shape_, problem_);
     shape_.dilation_h = problem_.dilation_h;
@@ -296,12 +163,12 @@ class TensorCoreTma : public ConvKernel {
     const cuuint64_t sizes[] = {static_cast<cuuint64_t>(problem_.k),
                                 static_cast<cuuint64_t>(shape_.positions)},
                      pitch_bytes = sizes[0] * element_bytes;
-    const cuuint32_t box[] = {static_cast<cuuint32_t>(128 / element_bytes), kWarpgroupRows}, steps[] = {1, 1};
+    const cuuint32_t box[] = {static_cast<cuuint32_t>(128 / element_bytes), kWarpgroupRows}, apart[] = {1, 1};
     const CUtensorMapDataType type = problem_.type == ElementType::kBf16   ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                      : problem_.type == ElementType::kFp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                                            : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     const CUresult result = encode_y_(&maps_.y, type, 2, const_cast<void*>(y), sizes, &pitch_bytes, box,
-                                      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      apart, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
       throw DeviceError(concat("cuTensorMapEncodeTiled failed with ", driver_error_name(result),
@@ -310,12 +177,13 @@ class TensorCoreTma : public ConvKernel {
   }
 
   /// [K, C, R, S] to [filter tiles, products, filters] rows of pieces, in the order of swizzled_operand_descriptor().
-  /// The products are [taps, runs]; of a block that keeps its filters [R, steps of a row, S, runs of a step].
+  /// The products are [R, runs / tap_runs, S, tap_runs]: [taps, runs] or, of a block that keeps its filters, [R, steps
+  /// of a row, S, runs of a step].
   void upload_filters(const ConvPrepare& request, int filter_tiles) {
     const int columns = problem_.s, elements = tma_piece_elements(math_),
               channels = tma_run_channels(*variant_, math_);
     const int pieces = variant_->row_bytes / kTmaPieceBytes;
-    const int step_runs = variant_->keeps_filters() ? shape_.kept.step_runs : shape_.runs;
+    const int tap_runs = variant_->keeps_filters() ? shape_.kept.step_runs : shape_.runs;
     const int64_t bytes = int64_t{filter_tiles} * shape_.products * variant_->filters * variant_->row_bytes;
     std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
     auto* target = reinterpret_cast<unsigned char*>(packed.data());
@@ -325,11 +193,11 @@ class TensorCoreTma : public ConvKernel {
       for (int c = 0; c < problem_.c; ++c) {
         const int64_t swizzle = pieces == 8 ? filter % 8 : filter / 2 % 4;
         const int64_t piece = (c % channels / elements) ^ swizzle;
-        const int64_t run = c / channels, first_run = run / step_runs * step_runs;
+        const int64_t run = c / channels, first_run = run / tap_runs * tap_runs;
         for (int tap = 0; tap < problem_.r * columns; ++tap) {
           const int64_t row = tap / columns, column = tap % columns;
           const int64_t product =
-              row * columns * shape_.runs + first_run * columns + column * step_runs + run - first_run;
+              row * columns * shape_.runs + first_run * columns + column * tap_runs + run - first_run;
           const int64_t target_row = (filter_tile * shape_.products + product) * variant_->filters + filter;
           const int64_t index = (target_row * pieces + piece) * elements + c % elements;
           problem_.type == ElementType::kBf16 ? put_bf16_operand(target, index, *weight)
@@ -344,7 +212,7 @@ class TensorCoreTma : public ConvKernel {
 
   Conv2dProblem problem_;
   MathMode math_;
-  const Variant* variant_;
+  const TmaKernel* variant_;
   int shared_bytes_, clusters_;
   decltype(&cuTensorMapEncodeIm2col) encode_x_;
   decltype(&cuTensorMapEncodeTiled) encode_y_ = nullptr;  // of tiles that store boxes
@@ -360,7 +228,7 @@ class TensorCoreTma : public ConvKernel {
 /// What TMA can describe: CUDA Driver API, "cuTensorMapEncodeIm2col", and the offsets of PTX's cp.async.bulk.tensor.
 bool tma_describes(int stride, int padding, int reach) {
   return stride <= kMaxStride && reach <= kMaxOffset && -padding >= kMinCorner &&
-         padding - reach >= kMinCorner && padding - reach <= kMaxCorner;
+         padding - reach >= kMinCorner && padding - reach <= kTmaMaxCorner;
 }
 
 /// The grid of the packing kernel has a row of blocks for each eight pieces of channels.
@@ -394,8 +262,8 @@ Support tma_takes_16_bits(const Conv2dProblem& problem) {
     return Support::no(concat(who, " needs a multiple of 8 channels, found ", problem.c, ": use cudnn"));
   if (tma_describes_window(problem)) return Support::yes();
   return Support::no(concat(who, " needs windows that TMA describes, with strides up to ", kMaxStride,
-                            " and taps within ", kMaxCorner, " pixels, found ", window_text(problem),
-                            ": use cudnn"));
+                            " and taps within ", kTmaMaxCorner, " rows and columns, found ",
+                            window_text(problem), ": use cudnn"));
 }
 
 size_t tma_workspace_bytes(const Conv2dProblem& problem, MathMode math) {

@@ -16,17 +16,27 @@
 namespace lenslet {
 
 constexpr int kTmaPieceBytes = 16;  // of a row in shared memory
+constexpr int kTmaMaxCorner = 127;  // of TMA: a box reaches as far to the right of the input as its padding
 
 /// Elements of the operands in a piece.
 inline int tma_piece_elements(MathMode math) { return math == MathMode::kTf32 ? 4 : 8; }
 
-/// Times by which a variant is chosen, in microseconds.
+/// Times by which a variant of the first form is chosen, in microseconds.
 struct TmaTimes {
-  double product;  // of a product, where the rate of a multiprocessor binds
-  double tile;     // of a tile besides
-  double start;    // of a launch besides its tiles
-  double copy;     // of a product of a lone tile; filters kept: of a box of inputs in any tile
-  double lone;     // of a launch of lone tiles besides these products; filters kept: besides that tile
+  double product;       // of a product, where the rate of a multiprocessor binds
+  double tile;          // of a tile besides
+  double start;         // of a launch besides its tiles
+  double lone_product;  // of a product of a multiprocessor's only tile
+  double lone_start;    // of a launch of such tiles besides their products
+};
+
+/// Times by which a variant that keeps its filters is chosen, in microseconds.
+struct TmaKeptTimes {
+  double product;     // of a product
+  double tile;        // of a tile besides its products and boxes
+  double start;       // of a launch besides its tiles
+  double box;         // of a box of inputs, of a run
+  double lone_start;  // of a launch with a tile for each multiprocessor, besides that tile
 };
 
 /// A kernel as the choice sees it. Several variants may belong to one backend; each is one instantiation for each type
@@ -40,7 +50,8 @@ struct TmaVariant {
   bool splits;                // a tile may be split over a cluster
   bool stores_pieces;         // filters of y come in whole pieces of 16 bytes
   int kept_runs;              // most runs of a step of blocks that keep their filters; 0: they keep none
-  TmaTimes us;                // by which it is chosen
+  TmaTimes us;                // by which it is chosen, if it keeps no filters
+  TmaKeptTimes kept_us;       // by which it is chosen, if it keeps them
   /// Whether a block keeps its filters in shared memory: the second form.
   bool keeps_filters() const { return kept_runs > 0; }
 };
@@ -100,7 +111,7 @@ inline double tma_estimated_us(const TmaSplit& split, const TmaVariant& variant,
       static_cast<double>(crowds ? variant.blocks : ceil_div(tiles * split.parts, multiprocessors));
   const auto own_products = static_cast<double>(ceil_div(split.products, split.parts));
   const double many = variant.us.start + own_tiles * (own_products * variant.us.product + variant.us.tile);
-  const double few = variant.us.lone + own_products * variant.us.copy;
+  const double few = variant.us.lone_start + own_products * variant.us.lone_product;
   return std::max(many, few) + (split.parts > 1 ? kSumUs + split.parts * kSumUsOfPart : 0);
 }
 
@@ -162,8 +173,7 @@ inline TmaChoice tma_choose_kept(const Conv2dProblem& problem, const TmaVariant&
                                  int multiprocessors) {
   TmaChoice choice;
   const bool moves_by_one = problem.s == 1 || problem.stride_w == 1;  // from a position to the next
-  constexpr int kMaxCorner = 127;  // of TMA: the box reaches as far to the right of the input as its padding
-  if (!moves_by_one || problem.pad_w > kMaxCorner || !tma_stores(problem, variant)) return choice;
+  if (!moves_by_one || problem.pad_w > kTmaMaxCorner || !tma_stores(problem, variant)) return choice;
   const TmaKeptSizes sizes = tma_kept_sizes(problem, variant, math);
   const int64_t positions = int64_t{problem.n} * problem.p() * sizes.columns;
   const int64_t filter_tiles = ceil_div(problem.k, variant.filters),
@@ -172,9 +182,10 @@ inline TmaChoice tma_choose_kept(const Conv2dProblem& problem, const TmaVariant&
       std::min(position_tiles, multiprocessors / filter_tiles);  // for each tile of filters
   if (sizes.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
   const auto tiles = static_cast<double>(ceil_div(position_tiles, blocks));
-  const double tile_us = tma_products(problem, variant, math) * variant.us.product +
-                         problem.r * tma_runs(problem, variant, math) * variant.us.copy + variant.us.tile;
-  choice.time_us = std::max(variant.us.start + tiles * tile_us, variant.us.lone + tile_us);
+  const TmaKeptTimes& us = variant.kept_us;
+  const double tile_us = tma_products(problem, variant, math) * us.product +
+                         problem.r * tma_runs(problem, variant, math) * us.box + us.tile;
+  choice.time_us = std::max(us.start + tiles * tile_us, us.lone_start + tile_us);
   choice.columns = sizes.columns;
   choice.clusters = blocks * filter_tiles;
   choice.shared_bytes = variant.shared_bytes + tma_kept_bytes(sizes);

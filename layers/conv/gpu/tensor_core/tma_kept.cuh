@@ -217,8 +217,10 @@ __device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const f
             lane = static_cast<int>(threadIdx.x) % 32;
   const int own_filter = warp * kWarpRows + lane / 4;  // and the eighth after it; see for_each_four()
   const float low = tile_bias[own_filter], high = tile_bias[own_filter + 8];
+  // Eight lanes that read together have two positions four apart, in different banks.
+  const int read_position = lane / 8 + lane / 4 % 2 * 4;
   float* const own = reinterpret_cast<float*>(staging) + lane % 4 * 2 * kPitch + lane / 4;
-  const float* const piece = reinterpret_cast<const float*>(staging) + lane / 4 * kPitch + lane % 4 * 4;
+  const float* const piece = reinterpret_cast<const float*>(staging) + read_position * kPitch + lane % 4 * 4;
   const int filter = first_filter + warp * kWarpRows + lane % 4 * 4;
   int output = 0;  // of 32 positions, one a lane
 #pragma unroll
@@ -230,7 +232,7 @@ __device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const f
     __syncwarp();
     const float4 four = *reinterpret_cast<const float4*>(piece);
     if (j % 4 == 0) output = tma_output(shape, position + j * 8 + lane);
-    const int place = __shfl_sync(kAllLanes, output, j % 4 * 8 + lane / 4);
+    const int place = __shfl_sync(kAllLanes, output, j % 4 * 8 + read_position);
     if (place < shape.positions && filter < shape.k)
       *reinterpret_cast<float4*>(y + static_cast<int64_t>(place) * shape.k + filter) = four;
     __syncwarp();

@@ -6,6 +6,7 @@
 #include "framework/instructions/barrier.cuh"
 #include "framework/instructions/warp.cuh"
 #include "framework/tensor/math_mode.h"
+#include "layers/conv/conv_problem.h"
 #include "layers/conv/gpu/fast_divide.cuh"
 #include "layers/conv/gpu/tensor_core/tma_kept_sizes.h"
 
@@ -29,16 +30,47 @@ enum class TmaStores {
   kBoxes           // through shared memory, from where TMA copies boxes of 64 positions; only NHWC
 };
 
-/// kGroups warpgroups of 64 positions each x kFilters filters, a product a step, kStages of them in shared memory;
-/// kBlocks blocks on a multiprocessor. A block that has a multiprocessor to itself and stores from registers may be one
-/// of a cluster whose blocks share a tile.
-template <int kRow, int kWarpgroups, int kN, int kDepth, int kResident, TmaStores kHow>
+/// The elements of x, y and the filters in memory.
+enum class TmaElements { kFp32, kFp16, kBf16 };
+
+// Numbers of a tile, by names for template arguments.
+template <int kCount>
+struct Warpgroups {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Positions {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Filters {
+  static constexpr int kValue = kCount;
+};
+template <int kCount>
+struct Stages {
+  static constexpr int kValue = kCount;
+};
+/// Blocks that a multiprocessor has at once.
+template <int kCount>
+struct Blocks {
+  static constexpr int kValue = kCount;
+};
+/// The size of a swizzled row in shared memory.
+template <int kCount>
+struct RowBytes {
+  static constexpr int kValue = kCount;
+};
+
+/// Warpgroups of 64 positions each x Filters filters, a product a step, Stages of them in shared memory. A block that
+/// has a multiprocessor to itself and stores from registers may be one of a cluster whose blocks share a tile.
+template <class RowBytes, class Warpgroups, class Filters, class Stages, class Blocks, TmaStores kHow>
 struct TmaSizes {
-  static constexpr int kGroups = kWarpgroups, kPositions = kWarpgroupRows * kGroups, kFilters = kN;
-  static constexpr int kStages = kDepth, kBlocks = kResident;
+  static constexpr int kGroups = Warpgroups::kValue, kPositions = kWarpgroupRows * kGroups,
+                       kFilters = Filters::kValue;
+  static constexpr int kStages = Stages::kValue, kBlocks = Blocks::kValue;
   static constexpr TmaStores kStores = kHow;
   static constexpr bool kSplits = kBlocks == 1 && kStores == TmaStores::kFromRegisters;
-  static constexpr int kRowBytes = kRow;  // of a swizzle
+  static constexpr int kRowBytes = RowBytes::kValue;
   static constexpr int kInputBytes = kPositions * kRowBytes, kFilterBytes = kFilters * kRowBytes;
   static constexpr int kStageBytes = kInputBytes + kFilterBytes;
   // Floats between rows of sums in shared memory: 16 bytes more than a multiple of the banks avoid conflicts where a
@@ -59,48 +91,47 @@ struct TmaSizes {
 };
 
 /// A tile of fp32 tensors, multiplied in tf32 or fp16.
-template <MathMode kMode, bool kChannelsLast, int kWarpgroups, int kN, int kDepth, int kResident,
-          TmaStores kHow>
-struct TmaTile : TmaSizes<128, kWarpgroups, kN, kDepth, kResident, kHow> {
+template <MathMode kMode, TensorLayout kOrder, class Sizes>
+struct TmaTile : Sizes {
   static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = kChannelsLast, k16Bits = false, kBf16 = false;  // of y
-  static constexpr int kChannels = 128 / (kMath == MathMode::kTf32 ? 4 : 2);    // of a run
-  static constexpr int kSharedBytes = TmaTile::shared_bytes(4), kBoxBytes = TmaTile::box_bytes(4);
+  static constexpr bool kNhwc = kOrder == TensorLayout::kNhwc, k16Bits = false, kBf16 = false;  // of y
+  static constexpr int kChannels = Sizes::kRowBytes / (kMath == MathMode::kTf32 ? 4 : 2);       // of a run
+  static constexpr int kSharedBytes = Sizes::shared_bytes(4), kBoxBytes = Sizes::box_bytes(4);
 };
 
 /// A tile of fp16 or bf16 tensors, NHWC, multiplied as they are.
-template <bool kOfBf16, int kRow, int kWarpgroups, int kN, int kDepth, int kResident, TmaStores kHow>
-struct Tma16BitTile : TmaSizes<kRow, kWarpgroups, kN, kDepth, kResident, kHow> {
+template <TmaElements kElements, class Sizes>
+struct Tma16BitTile : Sizes {
+  static_assert(kElements != TmaElements::kFp32);
   static constexpr MathMode kMath = MathMode::kFp16;
-  static constexpr bool kNhwc = true, k16Bits = true, kBf16 = kOfBf16;
-  static constexpr int kChannels = kRow / 2;
-  static constexpr int kSharedBytes = Tma16BitTile::shared_bytes(2), kBoxBytes = Tma16BitTile::box_bytes(2);
+  static constexpr bool kNhwc = true, k16Bits = true, kBf16 = kElements == TmaElements::kBf16;
+  static constexpr int kChannels = Sizes::kRowBytes / 2;
+  static constexpr int kSharedBytes = Sizes::shared_bytes(2), kBoxBytes = Sizes::box_bytes(2);
 };
 
 constexpr int kStagedBytes = 128;  // of a row that is stored at a time
 constexpr int kWarpRows = 16;      // of a product of a warpgroup
 
-/// A tile of the form whose blocks keep all kN filters of a tile in shared memory: two warpgroups with a tile of
-/// kAtOnce positions each, in turns, NHWC. kOf16Bits: tensors of 16 bits. With more than 64 positions the 64 filters
-/// are operand A: a product of 64 x 64 reads shared memory at its whole rate, one of 64 x 192 at two thirds.
-template <MathMode kMode, bool kOf16Bits, bool kOfBf16, int kRow, int kN, int kAtOnce>
+/// A tile of the form whose blocks keep all filters of a tile in shared memory: two warpgroups with a tile each, in
+/// turns, NHWC. With more than 64 positions the 64 filters are operand A: a product of 64 x 64 reads shared memory at
+/// its whole rate, one of 64 x 192 at two thirds.
+template <MathMode kMode, TmaElements kElements, class RowBytes, class Filters, class Positions>
 struct TmaKeptTile {
   static constexpr MathMode kMath = kMode;
-  static constexpr bool kNhwc = true, k16Bits = kOf16Bits, kBf16 = kOfBf16, kKeepsFilters = true,
-                        kSplits = false;
-  static constexpr int kGroups = 2, kPositions = kAtOnce, kFilters = kN, kBlocks = 1;
+  static constexpr bool kNhwc = true, k16Bits = kElements != TmaElements::kFp32,
+                        kBf16 = kElements == TmaElements::kBf16, kKeepsFilters = true, kSplits = false;
+  static constexpr int kGroups = 2, kPositions = Positions::kValue, kFilters = Filters::kValue, kBlocks = 1;
   static constexpr bool kFiltersFirst = kPositions > kWarpgroupRows;
   static_assert(!kFiltersFirst || (kFilters == kWarpgroupRows && !k16Bits));
-  static constexpr int kRowBytes = kRow, kFilterBytes = kFilters * kRowBytes;
+  static constexpr int kRowBytes = RowBytes::kValue, kFilterBytes = kFilters * kRowBytes;
   static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
-  // A pass of a warp in shared memory: positions, and their pitch. Without bank conflicts, but for reads of filters
-  // that come first, where two lanes of eight share banks.
+  // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
   static constexpr int kStagingRows = kFiltersFirst ? 8 : kWarpRows;
   static constexpr int kStagingPitch =
       kFiltersFirst ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);
   static constexpr int kStagingBytes = kGroups * kWarpgroupWarps * kStagingRows * kStagingPitch;
   static constexpr int kSharedBytes = kStagingBytes + kFilters * 4;  // and tma_kept_bytes()
-  static constexpr int kChannels = kRow / (kMath == MathMode::kTf32 ? 4 : 2);
+  static constexpr int kChannels = kRowBytes / (kMath == MathMode::kTf32 ? 4 : 2);
   static constexpr int kThreads = kWarpgroup * kGroups + 32;  // and a warp that copies
 };
 

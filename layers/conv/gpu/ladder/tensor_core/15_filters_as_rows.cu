@@ -13,37 +13,6 @@ namespace lenslet {
 namespace tensor_core_ladder {
 namespace {
 
-/// Adds the bias, applies ReLU and stores a warp's sums of 16 filters, from `filter` on, at all positions of a tile,
-/// from `position` on. The filters of eight positions at a time pass through `turned`, the warp's own kTurnedBytes of
-/// shared memory, so that four lanes store 64 bytes of a position together.
-__device__ __forceinline__ void store_columns(const RungShape& shape, const RungOperands& operands,
-                                              float* turned, int position, int filter,
-                                              const float (&sums)[kColumnPositions / 2]) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  // Neither the writes, of eight filters at every other position, nor the reads, of two positions four apart by eight
-  // lanes, have bank conflicts.
-  float* const own = turned + lane % 4 * 2 * kPitch + lane / 4;
-  const int read_position = lane / 8 + lane / 4 % 2 * 4, own_filter = filter + lane % 4 * 4;
-  const float* const piece = turned + read_position * kPitch + lane % 4 * 4;
-  const float low = __ldg(operands.bias + filter + lane / 4),
-              high = __ldg(operands.bias + filter + lane / 4 + 8);
-  int output = kDropped;  // of 32 positions, one a lane
-#pragma unroll
-  for (int j = 0; j < kColumnPositions / 8; ++j) {
-    own[0] = relu_if(shape.relu, sums[j * 4] + low);
-    own[kPitch] = relu_if(shape.relu, sums[j * 4 + 1] + low);
-    own[8] = relu_if(shape.relu, sums[j * 4 + 2] + high);
-    own[kPitch + 8] = relu_if(shape.relu, sums[j * 4 + 3] + high);
-    __syncwarp();
-    const float4 four = *reinterpret_cast<const float4*>(piece);
-    if (j % 4 == 0) output = kept_output(shape, position + j * 8 + lane);
-    const int target = __shfl_sync(kAllLanes, output, j % 4 * 8 + read_position);
-    if (target != kDropped && own_filter < shape.k)
-      *reinterpret_cast<float4*>(operands.y + static_cast<int64_t>(target) * shape.k + own_filter) = four;
-    __syncwarp();
-  }
-}
-
 // computes    y [N*P*Q, K] = im2col(x) [N*P*Q, R*S*C] x w [R*S*C, K], tf32 operands, bias, optional ReLU
 // work split  persistent blocks with one tile of filters. kFilters = 64: tile = 192 positions x 64 filters, one
 //             warpgroup multiplies; 128: tile = 128 positions x 128 filters, warpgroup = 64 x 128. One warp copies

@@ -1,8 +1,8 @@
-// What rungs 13 to 15 of the tensor_core ladder share, whose blocks keep the filters of a tile in shared memory: the
-// size of a stage, and the host side.
+// What the rungs of the tensor_core ladder share from 13 on, whose blocks keep the filters of a tile in shared memory:
+// the size of a stage, and the host side.
 //
 // The ring of a block and its lines of sums are those of persistent.cuh. Its shared memory has the filters of all
-// steps, the stages of inputs, the lines, and the barriers.
+// steps, the stages of inputs, the lines, the barriers, and from 18 on the bias.
 #pragma once
 
 #include <algorithm>
@@ -31,41 +31,65 @@ constexpr int kRowWarps = 4, kRowThreads = kRowWarps * 32 + 32;
 constexpr int kPitch = 16 + 4;                // floats, from position to position
 constexpr int kTurnedBytes = 8 * kPitch * 4;  // of a warp
 
-/// A design whose kernel depends on the filters of a tile.
+// Where warpgroups take turns, and filters are no rows: the positions of a tile.
+constexpr int kTurnPositions = 64;
+
+/// A design whose kernel depends on the filters of a tile, and on the channels of a step.
 struct KeptDesign : RungDesign {
   void (*kernel_128)(RungShape, RungOperands) = nullptr;  // with 128 filters a tile
   void (*kernel_64)(RungShape, RungOperands) = nullptr;
+  void (*kernel_128_two_runs)(RungShape,
+                              RungOperands) = nullptr;  // with 64 channels a step; null: not supported
   bool shares_inputs = false;    // a stage has the inputs for all taps of a row, not for one
   bool filters_as_rows = false;  // where a tile has kRowFilters
+  bool takes_turns = false;  // each of two warpgroups has a tile; filters have barriers, and lie step by step
 };
 
-/// What a design needs for a problem with that many filters a tile: no kernel if they do not fit.
-inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem, int filters) {
+/// How many filters a tile has, and how many runs of kStep channels a step.
+struct KeptSizes {
+  int filters, runs = 1;
+};
+
+/// What a design needs for a problem with these sizes: no kernel if the filters do not fit.
+inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem,
+                              const KeptSizes& sizes) {
   RungDesign kept = design;
-  const bool rows = design.filters_as_rows && filters == kRowFilters;
-  if (rows) {
-    kept.threads = kRowThreads;
-    kept.block_positions = kColumnPositions;
-  }
+  const bool rows = design.filters_as_rows && sizes.filters == kRowFilters;
+  if (rows) kept.block_positions = kColumnPositions;
+  if (rows && !design.takes_turns) kept.threads = kRowThreads;
+  const int warps = kept.threads / 32 - 1;                // without the one that copies
   const int taps = design.shares_inputs ? problem.s : 1;  // of a stage
-  const int64_t filter_bytes = int64_t{problem.r} * problem.s * problem.c * filters * 4,
-                own_bytes = filter_bytes + (rows ? kRowWarps * kTurnedBytes : kWarps * kLinesBytes),
-                bytes_of_stage = stage_bytes(taps, kept.block_positions) + kBarrierPairBytes;
+  const int64_t filter_bytes = int64_t{problem.r} * problem.s * problem.c * sizes.filters * 4,
+                bytes_of_stage = sizes.runs * stage_bytes(taps, kept.block_positions) + kBarrierPairBytes;
+  int64_t own_bytes = filter_bytes + warps * (rows ? kTurnedBytes : kLinesBytes);
+  if (design.takes_turns) {
+    const int64_t steps = int64_t{problem.r} * (problem.c / kStep / sizes.runs);
+    own_bytes += kBarrierPairBytes + steps * kBarrierBytes;
+    kept.step_runs = sizes.runs;
+  }
+  if (design.early) own_bytes += sizes.filters * 4;  // the bias
   const int64_t stages = (GpuLimits::kHopperSharedBytes - own_bytes) / bytes_of_stage;
   if (stages < kMinStages) return kept;
-  kept.kernel = filters == 128 ? design.kernel_128 : design.kernel_64;
-  kept.block_filters = filters;
+  kept.kernel = sizes.filters != 128 ? design.kernel_64
+                : sizes.runs == 2    ? design.kernel_128_two_runs
+                                     : design.kernel_128;
+  kept.block_filters = sizes.filters;
   kept.dropped_columns = taps - 1;
   kept.stages = static_cast<int>(std::min<int64_t>(stages, kMaxStages));
   kept.shared_bytes = static_cast<size_t>(own_bytes + kept.stages * bytes_of_stage);
   return kept;
 }
 
-/// With 128 filters, if they fit and there are more than 64; else with 64.
+/// With 128 filters, if they fit and there are more than 64; else with 64. Of those with 128 filters with two runs a
+/// step, if the design has them and they fit.
 inline RungDesign kept_design(const KeptDesign& design, const Conv2dProblem& problem) {
   RungDesign kept;
-  if (problem.k > 64) kept = kept_design(design, problem, 128);
-  return kept.kernel ? kept : kept_design(design, problem, 64);
+  if (problem.k > 64) {
+    if (design.kernel_128_two_runs && problem.c % (2 * kStep) == 0)
+      kept = kept_design(design, problem, {128, 2});
+    if (!kept.kernel) kept = kept_design(design, problem, {128});
+  }
+  return kept.kernel ? kept : kept_design(design, problem, {64});
 }
 
 class KeptFiltersConv : public RungConv {

@@ -1,5 +1,5 @@
 // What the persistent rungs of the tensor_core ladder share: the ring of a block, the walk of rungs 11 and 12 through
-// their tiles, and how 12 to 14, and 15 with tiles of 128 filters, store whole lines.
+// their tiles, and how 12 to 14, and those from 15 on with tiles of 128 filters, store whole lines.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -100,8 +100,9 @@ constexpr int kDropped = -1;                                     // instead of a
 
 /// Adds the bias, applies ReLU and stores a warp's sums of 16 positions. They pass through `lines`, the warp's own
 /// kLinesBytes of shared memory, so that eight lanes store a line together. `output`: where y has position lane % 16.
-template <int kSums>
-__device__ __forceinline__ void store_lines(const RungShape& shape, const RungOperands& operands,
+/// With kBiasInShared the bias is in shared memory.
+template <bool kBiasInShared = false, class Operands, int kSums>
+__device__ __forceinline__ void store_lines(const RungShape& shape, const Operands& operands,
                                             unsigned char* lines, int output, int first_filter,
                                             const float (&sums)[kSums]) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -115,8 +116,9 @@ __device__ __forceinline__ void store_lines(const RungShape& shape, const RungOp
     const int filter = first_filter + line * kLineFilters;
 #pragma unroll
     for (int j = 0; j < kLineFilters / 8; ++j) {
-      const float2 bias =
-          __ldg(reinterpret_cast<const float2*>(operands.bias + filter + j * 8 + lane % 4 * 2));
+      const auto* const place =
+          reinterpret_cast<const float2*>(operands.bias + filter + j * 8 + lane % 4 * 2);
+      const float2 bias = kBiasInShared ? *place : __ldg(place);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float* const two = sums + (line * kLineFilters / 8 + j) * 4 + half * 2;

@@ -1,7 +1,8 @@
 // The host side of all rungs of the tensor_core ladder. A rung is a kernel and a RungDesign.
 //
 // Filters come as w [K, C, R, S]. They are rounded and packed step by step, so that a block's filters of a step are
-// contiguous: [filter tiles, steps, filters of a tile, kStep].
+// contiguous: [filter tiles, steps, filters of a tile, kStep]. Steps count taps and then channels, or where one has
+// several products those of a row, [R, channels / (step_runs * kStep), S, step_runs].
 #pragma once
 
 #include <algorithm>
@@ -32,6 +33,8 @@ struct RungDesign {
   int resident_blocks = 0;  // of a multiprocessor, if blocks are persistent, with one filter tile
   int dropped_columns = 0;  // at the end of each row of positions, whose inputs a copy takes with the others
   int stages = 0;           // where they are not compiled in
+  int step_runs = 0;   // runs of kStep channels of a step, whose filters of all taps of a row lie together
+  bool early = false;  // the launch may begin before the one before ends
 };
 
 class RungConv : public OneLaunchConv<RungShape, RungOperands> {
@@ -91,7 +94,11 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
     }
     operands_.x = args.x;
     operands_.y = args.y;
-    launch_(context.stream, shape_, operands_);
+    if (design_.early) {
+      launch_.early(context.stream, shape_, operands_);
+    } else {
+      launch_(context.stream, shape_, operands_);
+    }
   }
 
  private:
@@ -121,7 +128,7 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
   }
   /// Rounds and packs filters from [K, C, R, S]: piece i of filter f at i, or swizzled at i ^ (f % 8).
   void pack(const ConvPrepare& request, int filter_tiles) {
-    const int taps = problem_.r * problem_.s, channel_steps = problem_.c / kStep;
+    const int taps = problem_.r * problem_.s;
     const size_t rows = size_t{1} * filter_tiles * shape_.steps * design_.block_filters;
     std::vector<float> packed(rows * kStep, 0.0f);
     auto* const target = reinterpret_cast<unsigned char*>(packed.data());
@@ -132,13 +139,20 @@ class RungConv : public OneLaunchConv<RungShape, RungOperands> {
         const int64_t swizzle = design_.tensor_copies ? filter % 8 : 0;
         const int64_t piece = (c % kStep / kPiece) ^ swizzle;
         for (int tap = 0; tap < taps; ++tap) {
-          const int64_t step = tile * shape_.steps + tap * channel_steps + c / kStep;
-          const int64_t row = step * design_.block_filters + filter;
+          const int64_t product = tile * shape_.steps + product_of(tap, c / kStep);
+          const int64_t row = product * design_.block_filters + filter;
           put_operand(target, (row * kPieces + piece) * kPiece + c % kPiece, *weight++, true);
         }
       }
     }
     filters_ = request.services.upload(packed.data(), packed.size());
+  }
+  /// The place of a tap and a run of kStep channels among the products of a tile.
+  int product_of(int tap, int run) const {
+    const int runs = problem_.c / kStep, columns = problem_.s;
+    if (design_.step_runs == 0) return tap * runs + run;
+    const int row = tap / columns, column = tap % columns, own_run = run % design_.step_runs;
+    return row * columns * runs + (run - own_run) * columns + column * design_.step_runs + own_run;
   }
 
   Conv2dProblem problem_;
