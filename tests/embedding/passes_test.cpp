@@ -234,7 +234,7 @@ TEST(Passes, OnViewsRefuseWhatDoesNotFit) {
   expect_error<UsageError>([&] { executable.run(input, narrow); }, "output");
   float probabilities[2] = {};
   expect_error<UsageError>([&] { executable.run(input, output, executable.stream(), probabilities); },
-                           "fp32_halves needs a GPU and an output of a pair for each sample; pass null");
+                           "pair_values needs a GPU and an output of a pair for each sample; pass null");
 
   options.keep_activations = true;
   Executable keeping(lenet5(), options);
