@@ -71,7 +71,7 @@ class EnqueuedWork {
   template <typename Body>
   EnqueuedWork(const Body& body)
       : body_(&body), call_([](const void* object) { (*static_cast<const Body*>(object))(); }) {}
-  /// Calls it.
+  /// Enqueues the work once more, in the caller's thread; throws what the callable throws.
   void operator()() const { call_(body_); }
 
  private:
