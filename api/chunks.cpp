@@ -19,7 +19,7 @@ void Chunks::begin(int64_t total, int64_t size, int workers) {
   given_back_.reserve(chunks);
 }
 
-bool Chunks::take(Chunk& chunk) {
+bool Chunks::next(Chunk& chunk) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stopped_) return false;
   if (!given_back_.empty()) {

@@ -23,8 +23,8 @@ class Chunks {
   /// whose workers must have left.
   void begin(int64_t total, int64_t size, int workers);
 
-  /// The next chunk that no worker has. False if there is none now, and after stop().
-  bool take(Chunk& chunk);
+  /// Draws the next chunk that no worker has. False if there is none now, and after stop().
+  bool next(Chunk& chunk);
   /// Waits until there is a chunk to take. False if there will be none: all have landed, or stop() was called. The
   /// caller must hold no chunk, since it would wait for its own.
   bool wait();

@@ -173,7 +173,7 @@ int64_t DeviceSet::run(const std::vector<Feed*>& feeds, const void* images, int6
   for (Feed* const feed : feeds) {
     if (!feed) continue;
     lanes += feed->threads();
-    max_batch = std::min(max_batch, feed->max_batch());
+    max_batch = std::min(max_batch, feed->batch());
     workers += threads_;
   }
   if (workers == 0) throw_nothing_left();

@@ -61,11 +61,11 @@ Lane::Lane(std::unique_ptr<Executable> own, Executable* borrowed)
       answer_values_(executable_.graph().output_shape().num_elements()),
       writes_probabilities_(writes_probabilities(executable_.graph())) {}
 
-void Lane::take(const void* images, int64_t count, ElementType given, void* to) const {
+void Lane::convert_in(const void* images, int64_t count, ElementType given, void* to) const {
   convert_pixels(given, images, count * image_values_, executable_.graph().normalisation(), ends().input, to);
 }
 
-void Lane::give(void* answers, int64_t count, ElementType wanted, Answers to) const {
+void Lane::convert_out(void* answers, int64_t count, ElementType wanted, Answers to) const {
   const auto store = [to](int64_t i, const Prediction& prediction) {
     if (to.probabilities) {
       static_cast<int32_t*>(to.data)[i] = prediction.label;
@@ -113,7 +113,7 @@ void Lane::run(const void* images, int64_t count, Answers answers, InputOutput c
     if (!on_host && !staging_)
       staging_ = std::make_unique<PinnedBuffer>(executable_.device(), input_bytes(batch()));
     void* const place = on_host ? executable_.input().data : staging_->data();
-    take(images, count, call.input, place);
+    convert_in(images, count, call.input, place);
     images = place;
   }
   const bool same_output = call.output == ends().output && !answers.probabilities;
@@ -121,7 +121,7 @@ void Lane::run(const void* images, int64_t count, Answers answers, InputOutput c
   void* const written = same_output ? answers.data : written_.data();
   enqueue(images, count, written);
   if (!on_host) executable_.stream().synchronise();
-  if (!same_output) give(written, count, call.output, answers);
+  if (!same_output) convert_out(written, count, call.output, answers);
 }
 
 void Lane::enqueue(const void* images, int64_t count, void* answers) {
@@ -139,7 +139,7 @@ void Lane::enqueue(const void* images, int64_t count, void* answers) {
 void Lane::load(const uint8_t* pixels) {
   DeviceGuard guard(executable_.device());
   std::vector<float> host(align_up(input_bytes(batch()), sizeof(float)) / sizeof(float));
-  take(pixels, batch(), ElementType::kUint8, host.data());
+  convert_in(pixels, batch(), ElementType::kUint8, host.data());
   copy_in(host.data(), batch());
   executable_.stream().synchronise();
 }
@@ -169,7 +169,7 @@ void Lane::run_on_host_memory(const void* images, int64_t count, void* answers) 
 Feed::Slot::Slot(Lane& its_lane, bool staged)
     : lane(its_lane),
       images(lane.executable().device(), staged ? lane.input_bytes(lane.batch()) : 0),
-      both(lane.executable().device(), 2 * lane.output_bytes(lane.batch())),
+      answer_halves(lane.executable().device(), 2 * lane.output_bytes(lane.batch())),
       done(lane.executable().device()) {}
 
 FeedOptions FeedOptions::for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads,
@@ -229,25 +229,25 @@ void Feed::serve(int64_t first, int64_t end, const SharedCall& call, const std::
   const size_t answer_bytes = lane().answer_bytes(call.types.output);
   const bool in_place = reads_in_place(call.images, call.types.input);
   if (!in_place && !options_.staged) throw std::logic_error("this feed reads page-locked memory only");
-  const auto take = [&](Chunk& next) { return !off && call.chunks.take(next); };
+  const auto next_chunk = [&](Chunk& chunk) { return !off && call.chunks.next(chunk); };
   const auto enqueue = [&](Slot& slot) {
     const Chunk next = slot.chunk;
     const void* from = static_cast<const char*>(call.images) + static_cast<size_t>(next.first) * image_bytes;
     if (!in_place) {
-      slot.lane.take(from, next.images, call.types.input, slot.images.data());
+      slot.lane.convert_in(from, next.images, call.types.input, slot.images.data());
       from = slot.images.data();
     }
     slot.lane.enqueue(from, next.images, slot.answers());
   };
   const auto land = [&](Chunk done, char* answers) {
-    lane().give(answers, done.images, call.types.output, call.answers.from(done.first, answer_bytes));
+    lane().convert_out(answers, done.images, call.types.output, call.answers.from(done.first, answer_bytes));
     call.chunks.land(done);
     landed(done);
   };
   const auto begin_lane = static_cast<size_t>(first), end_lane = static_cast<size_t>(end);
   try {
     do {
-      deal_to(begin_lane, end_lane, take, enqueue, land);
+      deal_to(begin_lane, end_lane, next_chunk, enqueue, land);
     } while (!off && call.chunks.wait());
   } catch (...) {
     const size_t turns = (end_lane - begin_lane) * static_cast<size_t>(options_.depth);
@@ -265,7 +265,7 @@ int64_t Feed::run(const void* images, int64_t count, Answers answers, InputOutpu
   prepare();
   const int64_t lanes = threads();
   const bool in_place = reads_in_place(images, types.input);
-  const int64_t size = chunk_size(count, lanes, max_batch());
+  const int64_t size = chunk_size(count, lanes, batch());
   const int64_t used = std::min(lanes, ceil_div(count, size));  // no thread wakes without a chunk to take
   chunks_.begin(count, size, 1);
   if (progress && !progress(0)) chunks_.stop();

@@ -86,9 +86,9 @@ class Lane {
   /// Fills the input of the pass with batch() images of bytes and waits.
   void load(const uint8_t* pixels);
 
-  // The parts of run(), for Feed. take() and give() work on the host, the others on the executable's stream.
+  // The parts of run(), for Feed. The conversions work on the host, the others on the executable's stream.
   /// Copies images of type `given` to `to` in the type of the pass, as convert_pixels() does.
-  void take(const void* images, int64_t count, ElementType given, void* to) const;
+  void convert_in(const void* images, int64_t count, ElementType given, void* to) const;
   /// Enqueues the copy of `count` images in the type of the pass to its input.
   void copy_in(const void* images, int64_t count);
   /// Enqueues copy_in(), a pass, and the copy of `count` answers. The remaining images of the pass are those of earlier
@@ -96,7 +96,7 @@ class Lane {
   void enqueue(const void* images, int64_t count, void* answers);
   /// Copies answers of the pass to `to` as type `wanted`; converts logits to predictions if needed. Turns probabilities
   /// into logits in place.
-  void give(void* answers, int64_t count, ElementType wanted, Answers to) const;
+  void convert_out(void* answers, int64_t count, ElementType wanted, Answers to) const;
 
  private:
   Lane(std::unique_ptr<Executable> own, Executable* borrowed);
@@ -107,7 +107,7 @@ class Lane {
   int64_t image_values_, answer_values_;
   bool writes_probabilities_;
   std::unique_ptr<PinnedBuffer> staging_;  // normalised images on their way to a GPU
-  std::vector<float> written_;             // answers of a pass that are given in another form
+  std::vector<float> written_;             // answers of a pass that are converted to another form
   std::unique_ptr<Event> used_;            // the last use of memory that calls on the device share
   void* last_stream_ = nullptr;            // of that use
 };
@@ -144,14 +144,16 @@ class Feed {
   /// next chunk computes.
   struct Slot {
     Slot(Lane& its_lane, bool staged);
-    char* answers() const { return static_cast<char*>(both.data()) + half * lane.output_bytes(lane.batch()); }
+    char* answers() const {
+      return static_cast<char*>(answer_halves.data()) + half * lane.output_bytes(lane.batch());
+    }
 
     Lane& lane;
-    PinnedBuffer images;  // empty unless staged
-    PinnedBuffer both;    // answers of two chunks
+    PinnedBuffer images;         // empty unless staged
+    PinnedBuffer answer_halves;  // answers of two chunks, each lane.batch() of them
     Event done;
-    Chunk chunk;  // in flight; no images if none is
-    size_t half = 0;
+    Chunk chunk;      // in flight; no images if none is
+    size_t half = 0;  // 0 or 1: that of the chunk in flight
   };
 
   /// Builds the lanes. Throws like Executable.
@@ -160,7 +162,7 @@ class Feed {
   void prepare();
   bool is_prepared() const noexcept { return !slots_.empty(); }
 
-  /// The first lane.
+  /// The first lane, whose choices all lanes replay. This feed owns it; only one thread may run it at a time.
   Lane& lane() noexcept { return *lanes_.front(); }
   /// Calls visit(slot) with the first slot of each lane, to run a pass there before chunks are dealt.
   template <typename Visit>
@@ -174,8 +176,8 @@ class Feed {
   /// Images of a chunk if `lanes` lanes share a call of `count` images: each gets as many chunks of as many images. At
   /// least 1,024, so that the last lanes may get none, and at most `max_chunk`.
   static int64_t chunk_size(int64_t count, int64_t lanes, int64_t max_chunk) noexcept;
-  /// Images of a pass.
-  int64_t max_batch() const noexcept { return lanes_.front()->batch(); }
+  /// Images of a pass, of every lane. A chunk has at most as many.
+  int64_t batch() const noexcept { return lanes_.front()->batch(); }
 
   /// Runs `count` images of call.input in host memory through the lanes; needs `staged` unless reads_in_place().
   /// Returns how many images were computed, counted from the first: fewer than `count` if `progress` ended the call.
@@ -198,13 +200,13 @@ class Feed {
   void deal(int64_t total, More&& more, Enqueue&& enqueue, Land&& land) {
     prepare();
     int64_t first = 0;
-    const auto take = [&](Chunk& next) {
+    const auto next_chunk = [&](Chunk& chunk) {
       if (first >= total || !more()) return false;
-      next = {first, std::min(max_batch(), total - first)};
-      first += next.images;
+      chunk = {first, std::min(batch(), total - first)};
+      first += chunk.images;
       return true;
     };
-    deal_to(0, lanes_.size(), take, enqueue, land);
+    deal_to(0, lanes_.size(), next_chunk, enqueue, land);
   }
 
  private:
@@ -214,17 +216,17 @@ class Feed {
     return slots_[turn / lanes * lanes_.size() + first + turn % lanes];
   }
 
-  // deal() to the lanes [first, end). take(chunk) gives the next chunk, or returns false at the end. After a fault the
+  // deal() to the lanes [first, end). next_chunk(chunk) sets the chunk, or returns false at the end. After a fault the
   // slots have the chunks that did not land.
-  template <typename Take, typename Enqueue, typename Land>
-  void deal_to(size_t first, size_t end, Take&& take, Enqueue&& enqueue, Land&& land) {
+  template <typename NextChunk, typename Enqueue, typename Land>
+  void deal_to(size_t first, size_t end, NextChunk&& next_chunk, Enqueue&& enqueue, Land&& land) {
     const size_t turns = (end - first) * static_cast<size_t>(options_.depth);
     const auto move_on = [&](Slot& slot, bool ends) {
       if (slot.chunk.images > 0) slot.done.synchronise();
       const Chunk before = slot.chunk;
       char* const answers = slot.answers();
       slot.chunk = {};
-      const bool more = !ends && take(slot.chunk);
+      const bool more = !ends && next_chunk(slot.chunk);
       slot.half = 1 - slot.half;
       try {
         if (more) {

@@ -49,15 +49,16 @@ function(lenslet_check_backend kind where name file)
   endif()
 endfunction()
 
-# lenslet_backend(<kind> <cpu|gpu> <name> [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds <where>/<name>.{cpp,cu}
-# of this folder, the sources in <where>/<name>/, and one row of its generated table, which layers, listings, tests and
-# tuner iterate. The order is the rank. The global property LENSLET_BACKENDS has a line of each row, "<kind> <where>
-# <name> <file from the root>".
+# lenslet_backend(<kind> <cpu|gpu> <name> [VECTOR [CHOOSES]] [HOPPER] [MODULE LIBRARY <target> [SOURCES …]]): adds
+# <where>/<name>.{cpp,cu} of this folder, the sources in <where>/<name>/, and one row of its generated table, which
+# layers, listings, tests and tuner iterate. The order is the rank. The global property LENSLET_BACKENDS has a line of
+# each row, "<kind> <where> <name> <file from the root>".
+# VECTOR: the file has vector code, with CHOOSES in loops that choose (lenslet_kernel_sources).
 # HOPPER: builds <name>/hopper*.cu for sm_90a only and only if the build includes that GPU; LENSLET_HAS_HOPPER is then
 # defined in all these files.
 # MODULE: a shared object, opened on first use and linked to LIBRARY; if that is absent, the row has no code.
 function(lenslet_backend kind where name)
-  cmake_parse_arguments(arg "HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "VECTOR;CHOOSES;HOPPER;MODULE" "LIBRARY" "SOURCES" ${ARGN})
   set(device kCpu)
   if(where STREQUAL "gpu")
     set(device kCuda)
@@ -68,6 +69,11 @@ function(lenslet_backend kind where name)
   endif()
   if(NOT arg_MODULE)
     lenslet_check_backend(${kind} ${where} ${name} "${file}")
+  endif()
+  if(arg_VECTOR AND arg_CHOOSES)
+    lenslet_kernel_sources("${file}" CHOOSES)
+  elseif(arg_VECTOR)
+    lenslet_kernel_sources("${file}")
   endif()
   file(RELATIVE_PATH from_root "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
   set_property(GLOBAL APPEND_STRING PROPERTY LENSLET_BACKENDS "${kind} ${where} ${name} ${from_root}\n")

@@ -144,9 +144,9 @@ class Executable {
   /// that does not fit, and with mapped_io or keep_activations; the error of a failed capture as run() does.
   void run(ConstTensorView input, TensorView output) { run(input, output, stream_); }
   /// Like run(input, output), on another stream of the device. Runs of one executable share its activations and
-  /// workspace, so the caller orders those of different streams (writes_own_memory()). `fp32_halves` as
-  /// RunContext::fp32_halves has it; refused on the CPU, and for an output that is not of pairs.
-  void run(ConstTensorView input, TensorView output, Stream& stream, float* fp32_halves = nullptr);
+  /// workspace, so the caller orders those of different streams (writes_own_memory()). `pair_values` as
+  /// RunContext::pair_values has it; refused on the CPU, and for an output that is not of pairs.
+  void run(ConstTensorView input, TensorView output, Stream& stream, float* pair_values = nullptr);
   /// Whether run(input, output) writes memory besides the output: activations, or a workspace.
   bool writes_own_memory() const noexcept { return steps_.size() != 1 || workspace_.bytes() > 0; }
   /// Whether run() replays a captured graph.
@@ -190,9 +190,9 @@ class Executable {
   void check_own_ends() const;  // throws UsageError with caller_ends
   void run_between(Ends pass, Stream& stream);
   CapturedGraph capture(Ends ends);
-  void enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves = nullptr);
-  void visit_step(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves = nullptr);
-  void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves = nullptr);
+  void enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* pair_values = nullptr);
+  void visit_step(size_t index, Tracer* tracer, Stream& stream, float* pair_values = nullptr);
+  void run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* pair_values = nullptr);
   const BackendEntry& choose_backend(size_t node, OperatorRequest& request,
                                      const BuildOptions& options) const;
 

@@ -47,18 +47,18 @@ void Executable::run() {
   run_between(ends, stream_);
 }
 
-void Executable::run(ConstTensorView input, TensorView output, Stream& stream, float* fp32_halves) {
+void Executable::run(ConstTensorView input, TensorView output, Stream& stream, float* pair_values) {
   if (mapped_ || keep_activations_) {
     throw UsageError(
         "run(input, output) does not work with mapped_io or keep_activations; use run() without arguments");
   }
-  if (fp32_halves && !(device_.is_cuda() && output_.type.one_for_each_sample()))
-    throw UsageError("run() with fp32_halves needs a GPU and an output of a pair for each sample; pass null");
+  if (pair_values && !(device_.is_cuda() && output_.type.one_for_each_sample()))
+    throw UsageError("run() with pair_values needs a GPU and an output of a pair for each sample; pass null");
   check_place(input, input_, "input", end_alignment(input_));
-  check_place(output, output_, "output", fp32_halves ? sizeof(int32_t) : end_alignment(output_));
+  check_place(output, output_, "output", pair_values ? sizeof(int32_t) : end_alignment(output_));
   DeviceGuard guard(device_);
   NvtxRange range("run");
-  const Ends ends{input.data, output.data, fp32_halves};
+  const Ends ends{input.data, output.data, pair_values};
   if (kept_captures_ && stream.capture_id() == 0) {
     if (const CapturedGraph* const graph = kept_captures_->of(ends, [&] { return capture(ends); })) {
       graph->launch(stream);
@@ -137,7 +137,7 @@ Executable::Ends Executable::slice_of(Ends pass, int64_t slice) const noexcept {
 void Executable::run_between(Ends pass, Stream& stream) {
   for (int64_t slice = 0; slice < slices(); ++slice) {
     const StepsAt here(*this, slice_of(pass, slice));
-    for (size_t i = 0; i < steps_.size(); ++i) visit_step(i, nullptr, stream, pass.fp32_halves);
+    for (size_t i = 0; i < steps_.size(); ++i) visit_step(i, nullptr, stream, pass.pair_values);
   }
 }
 
@@ -170,16 +170,16 @@ void Executable::run_step(size_t index, Tracer* tracer, int64_t slice) {
   visit_step(index, tracer, stream_);
 }
 
-void Executable::visit_step(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves) {
+void Executable::visit_step(size_t index, Tracer* tracer, Stream& stream, float* pair_values) {
   if (checks_layers()) {
-    run_step_and_wait(index, tracer, stream, fp32_halves);
+    run_step_and_wait(index, tracer, stream, pair_values);
   } else {
-    enqueue_step(index, tracer, stream, fp32_halves);
+    enqueue_step(index, tracer, stream, pair_values);
   }
 }
 
-void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves) {
-  enqueue_step(index, tracer, stream, fp32_halves);
+void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream, float* pair_values) {
+  enqueue_step(index, tracer, stream, pair_values);
   try {
     stream.synchronise();
   } catch (const DeviceError& error) {
@@ -187,11 +187,11 @@ void Executable::run_step_and_wait(size_t index, Tracer* tracer, Stream& stream,
   }
 }
 
-void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* fp32_halves) {
+void Executable::enqueue_step(size_t index, Tracer* tracer, Stream& stream, float* pair_values) {
   static NvtxTracer nvtx_tracer;
   Step& step = steps_[index];
   NvtxRange range(step.range.c_str()), backend_range(step.backend_range.c_str());
-  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer, fp32_halves};
+  RunContext context{stream, workspace_.data(), tracer ? tracer : &nvtx_tracer, pair_values};
   try {
     step.op->run(step.inputs, step.output, context);
   } catch (const DeviceError& error) {

@@ -15,10 +15,10 @@ class KeptGraphs {
   struct Ends {
     const float* input;            ///< The first value that is read.
     float* output;                 ///< The first value that is written.
-    float* fp32_halves = nullptr;  ///< As RunContext::fp32_halves.
+    float* pair_values = nullptr;  ///< As RunContext::pair_values.
     /// Equal addresses.
     bool operator==(const Ends& other) const noexcept {
-      return input == other.input && output == other.output && fp32_halves == other.fp32_halves;
+      return input == other.input && output == other.output && pair_values == other.pair_values;
     }
   };
   KeptGraphs() { kept_.reserve(kMaxKept); }

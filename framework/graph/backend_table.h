@@ -17,7 +17,7 @@ namespace lenslet {
 /// in this build has the reason.
 class BackendEntry {
  public:
-  /// In the library, in a shared object opened on first use, or without code in this build.
+  /// Built in, in a shared object opened on first use, or without code in this build.
   enum class Kind { kBuiltIn, kModule, kNotBuilt };
 
   /// `text` is the module's name, or the reason why the backend was not built.
@@ -28,8 +28,11 @@ class BackendEntry {
   DeviceKind device() const noexcept { return device_; }
   /// File name and backend name: "winograd".
   const std::string& name() const noexcept { return name_; }
-  /// Where its code is.
+  /// Fixed by its row and by the libraries found at configure time; a module may still fail to open (available()).
   Kind kind() const noexcept { return kind_; }
+  /// Whether it is the interface to a library, which may allocate in run(). A built-in backend allocates nothing there,
+  /// unless it calls a backend that is a module, such as a matrix product's.
+  bool is_module() const noexcept { return kind_ == Kind::kModule; }
   /// Yes, or no with the reason why its code is unavailable; opens its module if necessary.
   virtual Support available() const { return Support::yes(); }
 
@@ -104,7 +107,7 @@ class BackendTable {
     for (const Entry& entry : entries(device)) pointers.push_back(&entry);
     return pointers;
   }
-  /// The names of the backends.
+  /// The names for that kind of device, in rank order, also of backends whose code is unavailable.
   std::vector<std::string> names(DeviceKind device) const {
     std::vector<std::string> names;
     for (const Entry& entry : entries(device)) names.push_back(entry.name());

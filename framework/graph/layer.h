@@ -27,9 +27,9 @@ struct RunContext {
   Stream& stream;             // to enqueue on
   void* workspace = nullptr;  // at least Operator::workspace_bytes(), aligned to Buffer::kAlignment
   Tracer* tracer = nullptr;   // may be null
-  /// For an output of (int32, fp32) pairs, one a sample: null writes pairs; else the fp32 go here, [N] in the device's
-  /// memory, and the output gets the int32, [N]. Always null for backends of the CPU.
-  float* fp32_halves = nullptr;
+  /// For an output of pairs, an int32 key and an fp32 value for each sample. Null: the output gets the pairs. Else the
+  /// values go here, [N] in the device's memory, and the output gets the keys, [N]. Always null on the CPU.
+  float* pair_values = nullptr;
 };
 
 /// Operations and minimal memory traffic of one layer for its whole batch.
@@ -71,7 +71,7 @@ class EnqueuedWork {
   template <typename Body>
   EnqueuedWork(const Body& body)
       : body_(&body), call_([](const void* object) { (*static_cast<const Body*>(object))(); }) {}
-  /// Calls it.
+  /// Enqueues the work once more, in the caller's thread; throws what the callable throws.
   void operator()() const { call_(body_); }
 
  private:

@@ -1,6 +1,6 @@
-// Kernels that begin before the launch before them ends (programmatic dependent launch), from compute capability 9.0
-// on. On earlier GPUs, or launched without the attribute, both calls do nothing. Internal: includes CUDA. PTX ISA,
-// "griddepcontrol".
+// Early launch: kernels that begin before the launch before them ends. CUDA calls it programmatic dependent launch. It
+// exists from compute capability 9.0 on. On earlier GPUs, or launched without the attribute, both calls do nothing.
+// Internal: includes CUDA. PTX ISA, "griddepcontrol".
 #pragma once
 
 #include "framework/instructions/architecture.cuh"

@@ -29,7 +29,7 @@ void UnpackingOperator::run(const std::vector<ConstTensorView>& inputs, TensorVi
     convert_pixels(ElementType::kUint4, inputs[0].data, count, Normalisation(), ElementType::kUint8, pixels);
   }
   pixels_[0].data = reinterpret_cast<const float*>(pixels);
-  RunContext of_network{context.stream, pixels + bytes_, context.tracer, context.fp32_halves};
+  RunContext of_network{context.stream, pixels + bytes_, context.tracer, context.pair_values};
   network_->run(pixels_, output, of_network);
 }
 

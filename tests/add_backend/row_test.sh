@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Rows whose file does not make the backend of that name end in an error of CMake that tells both names. A folder
-# without CUTLASS ends in one too, and so does a build that cannot use it. A row adds the sources of its own folder.
+# without CUTLASS ends in one too, and so does a build that cannot use it. A row adds the sources of its own folder, and
+# VECTOR declares vector code.
 #   row_test.sh ROOT CMAKE
 set -euo pipefail
 root=$1 cmake=$2
@@ -40,6 +41,17 @@ get_property(sources GLOBAL PROPERTY LENSLET_conv_SOURCES)
 if(NOT cpu/fancy/more.cpp IN_LIST sources)
   message(FATAL_ERROR "the row has not added the sources of its folder, found ${sources}")
 endif()' 'LENSLET_BACKEND(conv, cpu_fancy, FancyBackend())' ''
+# shellcheck disable=SC2016
+row 'function(lenslet_kernel_sources)
+  set_property(GLOBAL APPEND PROPERTY kernel_sources "${ARGN}")
+endfunction()
+lenslet_backend(conv cpu fancy)
+lenslet_backend(conv cpu fancy VECTOR)
+lenslet_backend(conv cpu fancy VECTOR CHOOSES)
+get_property(found GLOBAL PROPERTY kernel_sources)
+if(NOT found STREQUAL "cpu/fancy.cpp;cpu/fancy.cpp;CHOOSES")
+  message(FATAL_ERROR "rows with and without VECTOR and CHOOSES declare other vector code: ${found}")
+endif()' 'LENSLET_BACKEND(conv, cpu_fancy, FancyBackend())' ''
 row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(conv, cpu_fanci, FancyBackend())' \
   'layers/conv/cpu/fancy.cpp must have LENSLET_BACKEND(conv, cpu_fancy, …), found LENSLET_BACKEND(conv, cpu_fanci,'
 row 'lenslet_backend(conv cpu fancy)' 'LENSLET_BACKEND(pool, cpu_fancy, FancyBackend())' \
@@ -52,5 +64,5 @@ row $'set(LENSLET_CUTLASS /nowhere)\nlenslet_cutlass_backend()' '' \
 hopper=$'set(LENSLET_HAS_CUDA ON)\nset(CMAKE_CUDA_ARCHITECTURES 90-real)\nset(CMAKE_CUDA_COMPILER_VERSION 13.0)\n'
 row "$hopper"$'set(LENSLET_CUTLASS /nowhere)\nlenslet_cutlass_backend()' '' \
   'there is no /nowhere/include/cutlass/conv/kernel/conv_universal.hpp'
-printf 'six rows of backends: the right ones are accepted with their folder, four misspelt ones are named\n'
+printf 'rows of backends: the right ones are accepted with their folder and vector code, four misspelt ones are named\n'
 printf 'CUTLASS is optional, and looked for where it is asked for\n'

@@ -273,12 +273,12 @@ Directions directions_of_split_gemm(const Seen& seen) {
   Directions directions = {
       {"positions", shape.columns, seen.number(1)},
       {"filters of a group", shape.group_filters, seen.number(0)},
-      {"steps of a block", ceil_div(shape.steps, shape.slices), seen.number(4) - 1},  // stages ahead
+      {"steps of a block", ceil_div(shape.steps, shape.split_k), seen.number(4) - 1},  // stages ahead
       {"groups", groups, 1},
       {"images", shape.columns / shape.plane, 1},
       {shape.vector_store ? "positions, four stored at once" : "positions, stored one by one", shape.columns,
        seen.number(1)}};
-  if (shape.slices > 1) directions.push_back({"blocks of a cluster", shape.slices, 1});
+  if (shape.split_k > 1) directions.push_back({"blocks of a cluster", shape.split_k, 1});
   return directions;
 }
 

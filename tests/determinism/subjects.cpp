@@ -169,15 +169,15 @@ Subject layer_subject(const Layer& layer, const std::string& backend, const Oper
 
 std::vector<Family> families(DeviceKind kind) {
   std::vector<Family> all;
-  const auto add = [&all](const std::string& type, const std::vector<std::string>& backends) {
+  const auto add = [&all](const std::string& type, const std::vector<const BackendEntry*>& backends) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const Family& f) { return f.type == type; });
     if (known) return;
-    for (const std::string& backend : backends) all.push_back({type, backend});
+    for (const BackendEntry* entry : backends) all.push_back({type, entry->name(), entry->is_module()});
   };
   for (const LayerCase& entry : layer_cases()) {
-    add(std::string(entry.layer->type()), entry.layer->backends(kind));
+    add(std::string(entry.layer->type()), entry.layer->backend_entries(kind));
   }
-  add("fused", lenet5().network()->backends(kind));
+  add("fused", lenet5().network()->backend_entries(kind));
   return all;
 }
 

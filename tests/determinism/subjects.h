@@ -11,7 +11,9 @@ namespace lenslet::determinism {
 
 /// The subjects of one backend: "conv2d" by "direct", "fused" by "simd".
 struct Family {
-  std::string type, backend, name = type + "_" + backend;
+  std::string type, backend;
+  bool is_module = false;  // BackendEntry::is_module()
+  std::string name = type + "_" + backend;
 };
 
 std::vector<Family> families(DeviceKind kind);

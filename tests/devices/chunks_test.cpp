@@ -17,7 +17,7 @@ TEST(Chunks, CoverTheImagesInOrder) {
   for (const int64_t total : {1, 6, 7, 8, 20, 21}) {
     chunks.begin(total, 7, 1);
     int64_t next = 0;
-    for (Chunk chunk; chunks.take(chunk); next += chunk.images) {
+    for (Chunk chunk; chunks.next(chunk); next += chunk.images) {
       EXPECT_EQ(chunk.first, next);
       EXPECT_EQ(chunk.images, std::min<int64_t>(7, total - next));
       chunks.land(chunk);
@@ -32,7 +32,7 @@ TEST(Chunks, CountImagesBeforeTheFirstThatIsMissing) {
   Chunks chunks;
   chunks.begin(20, 7, 1);
   Chunk a, b, c;
-  ASSERT_TRUE(chunks.take(a) && chunks.take(b) && chunks.take(c));
+  ASSERT_TRUE(chunks.next(a) && chunks.next(b) && chunks.next(c));
   chunks.land(b);
   EXPECT_EQ(chunks.in_order(), 0);
   chunks.land(a);
@@ -45,10 +45,10 @@ TEST(Chunks, ThatAreGivenBackAreTakenAgain) {
   Chunks chunks;
   chunks.begin(20, 7, 2);
   Chunk a, b, c, again;
-  ASSERT_TRUE(chunks.take(a) && chunks.take(b) && chunks.take(c));
-  EXPECT_FALSE(chunks.take(again));
+  ASSERT_TRUE(chunks.next(a) && chunks.next(b) && chunks.next(c));
+  EXPECT_FALSE(chunks.next(again));
   chunks.give_back(b);
-  ASSERT_TRUE(chunks.take(again));
+  ASSERT_TRUE(chunks.next(again));
   EXPECT_EQ(again.first, b.first);
   EXPECT_EQ(again.images, b.images);
 }
@@ -58,13 +58,13 @@ TEST(Chunks, AreWaitedForUntilAllHaveLanded) {
   Chunks chunks;
   chunks.begin(7, 7, 2);
   Chunk taken;
-  ASSERT_TRUE(chunks.take(taken));
+  ASSERT_TRUE(chunks.next(taken));
   std::future<bool> waits = std::async(std::launch::async, [&] { return chunks.wait(); });
   EXPECT_EQ(waits.wait_for(kSoon), std::future_status::timeout) << "it may still come back";
   chunks.give_back(taken);
   ASSERT_EQ(waits.wait_for(kLong), std::future_status::ready);
   EXPECT_TRUE(waits.get());
-  ASSERT_TRUE(chunks.take(taken));
+  ASSERT_TRUE(chunks.next(taken));
   waits = std::async(std::launch::async, [&] { return chunks.wait(); });
   EXPECT_EQ(waits.wait_for(kSoon), std::future_status::timeout);
   chunks.land(taken);
@@ -76,17 +76,17 @@ TEST(Chunks, OnceStoppedNoneIsTaken) {
   Chunks chunks;
   chunks.begin(20, 7, 1);
   Chunk chunk;
-  ASSERT_TRUE(chunks.take(chunk));
+  ASSERT_TRUE(chunks.next(chunk));
   std::thread other([&] { chunks.stop(); });
   other.join();
   Chunk next;
-  EXPECT_FALSE(chunks.take(next));
+  EXPECT_FALSE(chunks.next(next));
   EXPECT_FALSE(chunks.wait());
   chunks.give_back(chunk);
-  EXPECT_FALSE(chunks.take(next));
+  EXPECT_FALSE(chunks.next(next));
   EXPECT_FALSE(chunks.wait());
   chunks.begin(20, 7, 1);
-  ASSERT_TRUE(chunks.take(next)) << "a new call begins";
+  ASSERT_TRUE(chunks.next(next)) << "a new call begins";
   EXPECT_EQ(next.first, 0);
 }
 
@@ -95,7 +95,7 @@ TEST(Chunks, AreWatchedUntilAllWorkersHaveLeft) {
   chunks.begin(14, 7, 2);
   EXPECT_TRUE(chunks.watch(0, milliseconds(1))) << "nothing happened in that time";
   Chunk chunk;
-  ASSERT_TRUE(chunks.take(chunk));
+  ASSERT_TRUE(chunks.next(chunk));
   std::future<bool> watched = std::async(std::launch::async, [&] { return chunks.watch(0, kLong); });
   EXPECT_EQ(watched.wait_for(kSoon), std::future_status::timeout);
   chunks.land(chunk);

@@ -82,6 +82,7 @@ awk '
     word("(layers?|batch|data|parameter|weights|image) behind ", "after, or past the end of")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
     word("labeled|canceled|modeled|signaled", "a double l")
+    word("fp32_halves", "pair_values: an output of pairs has int32 keys and fp32 values")
     drawn = count  # names of drawing libraries and of CSS, in Python and on pages
     word("color", "colour")
     word("(^|[^a-z])center", "centre")

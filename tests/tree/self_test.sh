@@ -362,6 +362,7 @@ red framework/planted.cpp 'throw UsageError("leave out --math");' 'an option of 
 red apps/planted.h 'class ConvContender;' 'contender.*candidate'
 red tests/planted.cpp 'for (auto& rival : all)' 'rival.*candidate'
 red docs/planted.md 'the memory plan' 'memory layout'
+red framework/planted.h 'float* fp32_halves = nullptr;' 'pair_values'
 red api/planted.h 'class Normalization;' 'normaliz'
 red models/planted.cpp 'stream.synchronize();' 'synchroniz'
 red layers/planted.cuh 'int color = 0;' 'colour'

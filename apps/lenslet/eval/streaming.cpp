@@ -146,14 +146,14 @@ class Streaming {
     feed_.for_each_lane([&](Feed::Slot& slot) {
       const bool plain = &slot.lane == &feed_.lane();
       const int64_t images = plain ? count_ : chunk_;
-      std::memset(slot.both.data(), kNanByte, slot.both.bytes());
+      std::memset(slot.answer_halves.data(), kNanByte, slot.answer_halves.bytes());
       for (int64_t first = 0; first < images && !interrupted(); first += chunk_) {
         slot.chunk = {first, std::min(chunk_, images - first)};
         enqueue(slot);
         slot.lane.executable().stream().synchronise();
         if (plain) answers_.keep(first, slot.chunk.images, slot.answers());
       }
-      std::memset(slot.both.data(), kNanByte, slot.both.bytes());
+      std::memset(slot.answer_halves.data(), kNanByte, slot.answer_halves.bytes());
     });
   }
 

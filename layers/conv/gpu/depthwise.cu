@@ -5,7 +5,7 @@
 // x [N, C, H, W] or [N, H, W, C], w [K, 1, R, S], b [K], y [N, K, P, Q] or [N, P, Q, K], fp32 products and sums. The
 // first half of a depthwise-separable convolution (L. Sifre, thesis, Ecole polytechnique 2014, section 6.2; A. Howard
 // et al., "MobileNets", arXiv:1704.04861 (2017), section 3.1); the second half, 1x1 over all channels, is a matrix
-// product, for implicit_gemm.
+// product, for split_gemm on Hopper and implicit_gemm elsewhere.
 // R*S multiply-adds per output against two transfers: memory bound. A matrix product would gain nothing, so each kernel
 // is a direct convolution that moves every byte once. The first kernel that supports the problem is taken:
 //   rows      NCHW, 3x3, 5x5 and 7x7, strides 1 and 2: as wide loads as width and padding allow

@@ -28,7 +28,7 @@ using SplitGemmFunction = void (*)(SplitGemmShape, const float*, const float*, c
                                    const ImplicitGemmTap*, float*);
 
 struct Variant {
-  int block_m, block_n, warp_slices, rows, threads;  // as in SplitGemmTile
+  int block_m, block_n, sliced_k, rows, threads;  // as in SplitGemmTile
   size_t shared_bytes;
   double efficiency;             // of a full multiprocessor, of its peak
   SplitGemmFunction kernels[3];  // by SplitGemmGather
@@ -38,7 +38,7 @@ template <class Tile>
 constexpr Variant variant(double efficiency) {
   return {Tile::kBlockM,
           Tile::kBlockN,
-          Tile::kSlices,
+          Tile::kSlicedK,
           Tile::kRows,
           Tile::kThreads,
           Tile::kSharedBytes,
@@ -69,7 +69,7 @@ constexpr double kLastBlocks = 0.22;  // more than the multiprocessors' share, w
 
 struct Choice {
   const Variant* variant;
-  int slices;      // blocks of a cluster
+  int split_k;     // blocks of a cluster
   int64_t blocks;  // of a multiprocessor
   size_t shared_bytes;
   double clocks;  // of the multiprocessor that has the most blocks
@@ -113,37 +113,37 @@ size_t spreading_bytes(const Variant& variant, int64_t blocks, const Gpu& gpu) {
 }
 
 /// The clocks of a block's part of the sum.
-double block_clocks(const Conv2dProblem& problem, const Variant& variant, int slices) {
-  const auto steps = static_cast<double>(ceil_div(step_count(problem, variant), slices));
+double block_clocks(const Conv2dProblem& problem, const Variant& variant, int split_k) {
+  const auto steps = static_cast<double>(ceil_div(step_count(problem, variant), split_k));
   const double multiply_adds = steps * variant.rows * variant.block_m * variant.block_n;
   const double clocks = multiply_adds / (kMultiplyAdds * variant.efficiency) + kBlockClocks;
-  return slices == 1 ? clocks : clocks + kClusterClocks + kDoubledClusterClocks * std::log2(slices);
+  return split_k == 1 ? clocks : clocks + kClusterClocks + kDoubledClusterClocks * std::log2(split_k);
 }
 
 /// Takes the fewest blocks a multiprocessor with which all clusters run at once. A cluster needs neighbouring
 /// multiprocessors, so some may stay empty. The cost is infinite where no cluster of that size runs at all.
-Choice spread(const Conv2dProblem& problem, const Variant& variant, SplitGemmFunction kernel, int slices,
+Choice spread(const Conv2dProblem& problem, const Variant& variant, SplitGemmFunction kernel, int split_k,
               const Gpu& gpu) {
   const int64_t clusters = tile_count(problem, variant);
-  int64_t blocks = ceil_div(clusters * slices, gpu.traits.multiprocessors), at_once = clusters;
-  for (; slices > 1 && blocks < kMultiprocessorBlocks; ++blocks) {
+  int64_t blocks = ceil_div(clusters * split_k, gpu.traits.multiprocessors), at_once = clusters;
+  for (; split_k > 1 && blocks < kMultiprocessorBlocks; ++blocks) {
     const auto bytes = static_cast<int>(spreading_bytes(variant, blocks, gpu));
-    at_once = clusters_at_once(reinterpret_cast<const void*>(kernel), {slices, variant.threads, bytes});
+    at_once = clusters_at_once(reinterpret_cast<const void*>(kernel), {split_k, variant.threads, bytes});
     if (at_once >= clusters) break;
   }
-  const double share = static_cast<double>(clusters * slices) / gpu.traits.multiprocessors;
+  const double share = static_cast<double>(clusters * split_k) / gpu.traits.multiprocessors;
   const double times = blocks < kMultiprocessorBlocks
                            ? kBlocksAtOnce[blocks]
                            : std::max<double>(kMultiprocessorBlocks, share + kLastBlocks);
   const double clocks =
-      at_once > 0 ? times * block_clocks(problem, variant, slices) : std::numeric_limits<double>::infinity();
-  return {&variant, slices, blocks, spreading_bytes(variant, blocks, gpu), clocks};
+      at_once > 0 ? times * block_clocks(problem, variant, split_k) : std::numeric_limits<double>::infinity();
+  return {&variant, split_k, blocks, spreading_bytes(variant, blocks, gpu), clocks};
 }
 
 /// One block a multiprocessor, or a power of two: with several blocks, clusters of five were slower than of four in a
 /// trial on an H200 (not measured: a trial without a result file).
 bool cluster_size_suits(const Choice& choice) {
-  return choice.blocks == 1 || (choice.slices & (choice.slices - 1)) == 0;
+  return choice.blocks == 1 || (choice.split_k & (choice.split_k - 1)) == 0;
 }
 
 /// The cheapest tile and division of the sum. The division depends on the batch, and with it the order of a sum.
@@ -151,10 +151,10 @@ Choice choose(const Conv2dProblem& problem, const Gpu& gpu) {
   Choice best{};
   for (const Variant& variant : kVariants) {
     SplitGemmFunction const kernel = variant.kernels[static_cast<int>(gather_of(problem))];
-    for (int slices = 1; slices <= GpuLimits::kPortableCluster; ++slices) {
-      if (slices > 1 && slices > step_count(problem, variant)) continue;
-      if (tile_count(problem, variant) * slices > GpuLimits::kGridX) continue;
-      const Choice choice = spread(problem, variant, kernel, slices, gpu);
+    for (int split_k = 1; split_k <= GpuLimits::kPortableCluster; ++split_k) {
+      if (split_k > 1 && split_k > step_count(problem, variant)) continue;
+      if (tile_count(problem, variant) * split_k > GpuLimits::kGridX) continue;
+      const Choice choice = spread(problem, variant, kernel, split_k, gpu);
       if (cluster_size_suits(choice) && (!best.variant || choice.clocks < best.clocks)) best = choice;
     }
   }
@@ -181,8 +181,8 @@ class SplitGemm : public ConvKernel {
     shape_.steps = steps;
     shape_.channel_steps = static_cast<int>(channel_steps(problem, variant_));
     shape_.s = problem.s;
-    shape_.slices = choice.slices;
-    shape_.by_slices = FastDivide(choice.slices);
+    shape_.split_k = choice.split_k;
+    shape_.by_split_k = FastDivide(choice.split_k);
     shape_.by_group_tiles = FastDivide(static_cast<int>(group_tiles(problem, variant_, problem.q())));
     shape_.by_plane = FastDivide(shape_.plane);
     shape_.by_q = FastDivide(shape_.q);
@@ -201,11 +201,10 @@ class SplitGemm : public ConvKernel {
   }
   std::string detail() const override {
     std::string text = concat(variant_.block_m, " filters x ", variant_.block_n, " positions per block");
-    if (variant_.warp_slices > 1)
-      text += concat(", sums split between ", variant_.warp_slices, " groups of warps");
-    if (shape_.slices > 1)
-      text += concat(variant_.warp_slices > 1 ? " of each of " : ", sums split between ", shape_.slices,
-                     " blocks");
+    if (variant_.sliced_k > 1) text += concat(", sums split between ", variant_.sliced_k, " groups of warps");
+    if (shape_.split_k > 1)
+      text +=
+          concat(variant_.sliced_k > 1 ? " of each of " : ", sums split between ", shape_.split_k, " blocks");
     return text;
   }
   std::vector<LaunchResources> launches() const override {
@@ -213,7 +212,7 @@ class SplitGemm : public ConvKernel {
   }
   void convolve(const ConvArgs& args, RunContext& context) override {
     launch_clusters(
-        kName, kernel_, clusters_, {shape_.slices, variant_.threads, static_cast<int>(shared_bytes_)},
+        kName, kernel_, clusters_, {shape_.split_k, variant_.threads, static_cast<int>(shared_bytes_)},
         context.stream, shape_, args.x, static_cast<const float*>(filters_.get()),
         static_cast<const float*>(bias_.get()), static_cast<const ImplicitGemmTap*>(taps_.get()), args.y);
   }

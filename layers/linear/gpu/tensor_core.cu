@@ -246,7 +246,9 @@ constexpr Variant kVariants[] = {variant<8, 2>(), variant<6, 2>(), variant<4, 2>
 /// The width with the least work: its columns, and for each tile of columns reading X once more. It depends on the
 /// layer alone.
 const Variant& choose_variant(int64_t outputs) {
-  constexpr int kReadingColumns = 32;  // cost of reading X once, in columns; chosen by hand
+  // Cost of reading X once, in columns. Chosen by hand: more prefers wide tiles, which read X for fewer tiles but have
+  // more columns past the outputs.
+  constexpr int kReadingColumns = 32;
   const auto cost = [outputs](const Variant& one) {
     return ceil_div(outputs, one.columns) * (one.columns + kReadingColumns);
   };
@@ -268,7 +270,9 @@ class TensorCoreOperator : public Operator {
               problem.relu,
               problem.outputs % 2 == 0,
               problem.output_type == ElementType::kFp16};
-    constexpr TileWork kWork{LaunchShape::kWarpRows, 32};  // the weights' cost is chosen by hand
+    // The weights' cost, 32 samples, is chosen by hand: more prefers high tiles, which load the weights less often but
+    // give fewer blocks.
+    constexpr TileWork kWork{LaunchShape::kWarpRows, 32};
     static_assert(kMaxRowWarps == 5, "the heights below");
     const int row_warps = choose_tile_height({5, 4, 3, 2, 1}, kWork, problem.batch, tiles,
                                              multiprocessor_count(stream.device()));

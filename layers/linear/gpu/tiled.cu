@@ -34,7 +34,7 @@ constexpr int64_t kMaxOutputs = int64_t{kMaxColumns} * GpuLimits::kGridYZ;
 // Up to this number of outputs (batch * outputs) `auto` takes warp_reduce, the next row. Chosen by hand: no file
 // compares both near it.
 constexpr int64_t kMaxWarpReduceOutputs = 80 * 1000;
-constexpr int kStages = 2;
+constexpr int kStages = 2;  // in shared memory: one is copied while the other is multiplied
 constexpr int kQuads = LaunchShape::kDepth / 4;  // groups of four inputs, float4, in a stage
 // A row of the X tile has 4 floats of padding, so that the four rows that a warp reads at once are in different banks.
 constexpr int kPitch = LaunchShape::kDepth + 4;

@@ -65,7 +65,7 @@ class Fp32Operator : public Operator {
       launch("fused_lenet5_fp32_conv_kernel", fused_lenet5_fp32_conv_kernel<Pixel>, blocks,
              Fp32Conv::kThreads, Fp32Conv::kSharedBytes, stream, constants_,
              inputs[0].as<Pixel>() + first * kPixels, images, conv2_.as<float>(), h2);
-      float* const probabilities = context.fp32_halves ? context.fp32_halves + first : nullptr;
+      float* const probabilities = context.pair_values ? context.pair_values + first : nullptr;
       Output* const target = probabilities ? reinterpret_cast<Output*>(output.as<int32_t>() + first)
                                            : output.as<Output>() + first * kOutputs;
       switch (linear_images(images)) {

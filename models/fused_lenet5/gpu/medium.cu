@@ -76,7 +76,7 @@ class MediumOperator : public Operator {
     MediumArguments arguments = arguments_;
     arguments.input = inputs[0].data;
     arguments.output = output.data;
-    arguments.probabilities = context.fp32_halves;
+    arguments.probabilities = context.pair_values;
     launch_clusters("fused_lenet5_medium_kernel", kernel_, blocks_, kShape, context.stream, arguments);
   }
 

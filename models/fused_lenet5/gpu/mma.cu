@@ -41,7 +41,7 @@ class MmaOperator : public Operator {
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
     const void* images = inputs[0].data;
     const void* packed = packed_.data();
-    void* arguments[] = {&images, &count_, &images_per_round_, &packed, &output.data, &context.fp32_halves};
+    void* arguments[] = {&images, &count_, &images_per_round_, &packed, &output.data, &context.pair_values};
     (void)cudaLaunchKernel(kernel_.function, dim3(blocks_), dim3(static_cast<unsigned>(kernel_.warps * 32)),
                            arguments, static_cast<size_t>(kernel_.shared_bytes), native(context.stream));
     LENSLET_CUDA_CHECK_LAUNCH_OF(kernel_.name);

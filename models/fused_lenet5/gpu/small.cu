@@ -65,7 +65,7 @@ class SmallOperator : public Operator {
     SmallArguments arguments = arguments_;
     arguments.input = inputs[0].data;
     arguments.output = output.data;
-    arguments.probabilities = context.fp32_halves;
+    arguments.probabilities = context.pair_values;
     arguments.input_on_host = !inputs[0].device.is_cuda();
     launch_clusters("fused_lenet5_small_kernel", choice_.kernel, clusters_,
                     {choice_.blocks, kThreads, choice_.tail_bytes}, context.stream, arguments);

@@ -30,9 +30,9 @@ struct SplitGemmShape {
   int steps;                 // of kRows rows of the im2col matrix, of the whole sum
   int channel_steps;         // of one tap; not for a table
   int s;                     // columns of a filter
-  int slices;                // blocks of a cluster, each with about as many steps
+  int split_k;               // blocks of a cluster, each with about as many steps
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  FastDivide by_slices, by_group_tiles, by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
+  FastDivide by_split_k, by_group_tiles, by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
   bool vector_store;  // P*Q is a multiple of 4: four columns lie in one image, 16-byte aligned
   StoreRectifier after;
 };
@@ -44,15 +44,15 @@ enum class SplitGemmGather {
   kTable       ///< few channels: by a table of taps, as implicit_gemm
 };
 
-/// kBlockM filters x kBlockN positions, kSlices groups of warps that share the rows of a step, kRows rows of the im2col
-/// matrix a step, kStages steps in shared memory. A thread has 8 x 8 sums.
-template <int kBlockM_, int kBlockN_, int kSlices_, int kRows_, int kStages_>
+/// kBlockM filters x kBlockN positions, kSlicedK groups of warps that share the rows of a step, kRows rows of the
+/// im2col matrix a step, kStages steps in shared memory. A thread has 8 x 8 sums.
+template <int kBlockM_, int kBlockN_, int kSlicedK_, int kRows_, int kStages_>
 struct SplitGemmTile {
-  static constexpr int kBlockM = kBlockM_, kBlockN = kBlockN_, kSlices = kSlices_, kRows = kRows_;
+  static constexpr int kBlockM = kBlockM_, kBlockN = kBlockN_, kSlicedK = kSlicedK_, kRows = kRows_;
   static constexpr int kStages = kStages_,
                        kBlocks = 4;  // of a multiprocessor: at most 128 registers a thread
   static constexpr int kThreadsM = kBlockM / 8, kThreadsN = kBlockN / 8;
-  static constexpr int kSliceThreads = kThreadsM * kThreadsN, kThreads = kSliceThreads * kSlices;
+  static constexpr int kKGroupThreads = kThreadsM * kThreadsN, kThreads = kKGroupThreads * kSlicedK;
   // Floats of a row of sums in shared memory: two of the eight lanes that store at once share a bank; without the
   // four more floats four would.
   static constexpr int kPitch = kBlockN + 4;
@@ -172,7 +172,7 @@ class SplitGemmCopy {
 
 // computes    y [N, K, P*Q] = filters [K/G, R*S*C/G] x im2col(x) [R*S*C/G, N*P*Q] per group, bias, any rectifier
 // work split  cluster = kBlockM filters x kBlockN output positions of a group (blockIdx.x, filters fastest); block =
-//             one of `slices` parts of the sum; group of warps = kRows / kSlices rows of each step; thread = 8 x 8
+//             one of `split_k` parts of the sum; group of warps = kRows / kSlicedK rows of each step; thread = 8 x 8
 //             sums, 4 + 4 filters and 4 + 4 positions
 // memory      dynamic shared: kStages times kRows rows of filters and inputs, filled by cp.async; then the block's sums
 //             [kBlockM, kPitch]; registers: 64 sums, filters and inputs of two rows
@@ -194,12 +194,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   Stage* const stages = reinterpret_cast<Stage*>(split_gemm_shared);
   let_next_launch_begin();
   int rank, group_tile, filter_tile;
-  const int tile = shape.by_slices.divide(static_cast<int>(blockIdx.x), rank);
+  const int tile = shape.by_split_k.divide(static_cast<int>(blockIdx.x), rank);
   const int group = shape.by_group_tiles.divide(tile, group_tile);
   const int first_column = shape.by_filter_tiles.divide(group_tile, filter_tile) * Tile::kBlockN;
   const int first_filter = filter_tile * Tile::kBlockM;
-  const int first_step = shape.steps * rank / shape.slices;
-  const int steps = shape.steps * (rank + 1) / shape.slices - first_step;
+  const int first_step = shape.steps * rank / shape.split_k;
+  const int steps = shape.steps * (rank + 1) / shape.split_k - first_step;
   SplitGemmCopy<Tile, kGather> copies(shape, x, filters, taps, group, first_filter, first_column, first_step);
   // Filters are older than the launch before: they need not wait for it.
 #pragma unroll
@@ -215,14 +215,14 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 
   // Lanes that differ in bit 0 share filters, lanes that differ in bit 1 share positions: only then does a warp's
   // 16-byte load from shared memory take two passes for either operand.
-  const int slice = threadIdx.x / Tile::kSliceThreads, warp = threadIdx.x % Tile::kSliceThreads / 32;
+  const int k_group = threadIdx.x / Tile::kKGroupThreads, warp = threadIdx.x % Tile::kKGroupThreads / 32;
   const int lane = threadIdx.x % 32, lane_m = lane >> 1 & 7, lane_n = (lane & 1) | lane >> 4 << 1;
   constexpr int kWarpsN = Tile::kThreadsN / 4;
   const int row = (warp / kWarpsN * 8 + lane_m) * 4, column = (warp % kWarpsN * 4 + lane_n) * 4;
   // The row of sum i and the column of sum j, from `row` and `column` on.
   const auto row_of = [](int i) { return i / 4 * 4 * Tile::kThreadsM + i % 4; };
   const auto column_of = [](int j) { return j / 4 * 4 * Tile::kThreadsN; };
-  constexpr int kOwnRows = Tile::kRows / Tile::kSlices;
+  constexpr int kOwnRows = Tile::kRows / Tile::kSlicedK;
   float sums[8][8] = {};
   float a[2][8], b[2][8];  // filters and inputs of this row and the next
   int current = 0, filled = Tile::kStages - 1;
@@ -236,9 +236,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
 #pragma unroll
       for (int i = 0; i < 8; i += 4) {
         *reinterpret_cast<float4*>(&a[l & 1][i]) =
-            *reinterpret_cast<const float4*>(&stage.filters[slice * kOwnRows + l][row + row_of(i)]);
+            *reinterpret_cast<const float4*>(&stage.filters[k_group * kOwnRows + l][row + row_of(i)]);
         *reinterpret_cast<float4*>(&b[l & 1][i]) =
-            *reinterpret_cast<const float4*>(&stage.inputs[slice * kOwnRows + l][column + column_of(i)]);
+            *reinterpret_cast<const float4*>(&stage.inputs[k_group * kOwnRows + l][column + column_of(i)]);
       }
     };
     read(0);
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const auto four_sums = [&](int i, int j) {
     return make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
   };
-  if (Tile::kSlices == 1 && shape.slices == 1) {
+  if (Tile::kSlicedK == 1 && shape.split_k == 1) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
@@ -307,8 +307,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   __syncthreads();  // the sums lie where the stages were
   float* const block_sums = reinterpret_cast<float*>(split_gemm_shared);
 #pragma unroll
-  for (int turn = 0; turn < Tile::kSlices; ++turn) {
-    if (slice == turn) {
+  for (int turn = 0; turn < Tile::kSlicedK; ++turn) {
+    if (k_group == turn) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
 #pragma unroll
@@ -324,9 +324,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
         }
       }
     }
-    if (turn + 1 < Tile::kSlices) __syncthreads();
+    if (turn + 1 < Tile::kSlicedK) __syncthreads();
   }
-  if (shape.slices == 1) {
+  if (shape.split_k == 1) {
     __syncthreads();
     for (int i = threadIdx.x; i < Tile::kBlockM * (Tile::kBlockN / 4); i += Tile::kThreads) {
       const int m = i / (Tile::kBlockN / 4), n = i % (Tile::kBlockN / 4) * 4;
@@ -337,8 +337,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   // A block stores its part of the rows, for which it reads the sums of every block.
   cluster_arrive();
   cluster_wait();
-  const int own_first = Tile::kBlockM * rank / shape.slices;
-  const int own_rows = Tile::kBlockM * (rank + 1) / shape.slices - own_first;
+  const int own_first = Tile::kBlockM * rank / shape.split_k;
+  const int own_rows = Tile::kBlockM * (rank + 1) / shape.split_k - own_first;
   for (int i = threadIdx.x; i < own_rows * (Tile::kBlockN / 4); i += Tile::kThreads) {
     const int m = own_first + i / (Tile::kBlockN / 4), n = i % (Tile::kBlockN / 4) * 4;
     const uint32_t at = shared_address(block_sums + m * Tile::kPitch + n);
@@ -346,12 +346,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     float4 parts[GpuLimits::kPortableCluster];
 #pragma unroll
     for (int other = 0; other < GpuLimits::kPortableCluster; ++other) {
-      if (other < shape.slices) parts[other] = load_in_cluster(in_block(at, other));
+      if (other < shape.split_k) parts[other] = load_in_cluster(in_block(at, other));
     }
     float4 sum = parts[0];
 #pragma unroll
     for (int other = 1; other < GpuLimits::kPortableCluster; ++other) {
-      if (other >= shape.slices) break;
+      if (other >= shape.split_k) break;
       const float4& part = parts[other];
       sum = make_float4(sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w);
     }

@@ -28,7 +28,8 @@ struct Variant {
   int taps() const { return 8 * units; }
 };
 
-constexpr int kFewMaxImages = 4;  // of a stage. Chosen by hand
+// Images of a stage. Chosen by hand: with more, a block has fewer barriers, but waits longer for its first stage.
+constexpr int kFewMaxImages = 4;
 
 template <int kR, int kWide, int kUnits>
 constexpr Variant variant() {

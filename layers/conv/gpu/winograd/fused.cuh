@@ -36,7 +36,7 @@ constexpr int kWinogradFusedEdge = 6;        // of a transformed tile
 constexpr int kWinogradFusedTiles = 32;      // of a tile block
 constexpr int kWinogradFusedFilters = 32;    // of a filter block
 constexpr int kWinogradFusedChannels = 8;    // of the largest stage
-constexpr int kWinogradFusedInputWarps = 4;  // of a block of the input transform. Chosen by hand
+constexpr int kWinogradFusedInputWarps = 4;  // of a block; a divisor of the channels, so that none idles
 constexpr int kWinogradFusedWarps = 12;      // two for each row of a transformed tile
 constexpr int kWinogradFusedThreads = 32 * kWinogradFusedWarps;
 // One channel of a row of positions: [6, 32].
