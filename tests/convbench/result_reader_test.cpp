@@ -214,10 +214,13 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   before.backend = "direct.05_vector_loads";
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   // A rung that was divided, and two ladders with rungs of one name.
-  today.labels = {{"algorithm", "implicit_gemm"}, {"rung", "09_async_copy"}};
+  today.labels = {{"algorithm", "implicit_gemm"}, {"rung", "10_async_copy"}};
   before.labels = {{"algorithm", "implicit_gemm"}, {"rung", "07_async_copy"}};
-  today.backend = "implicit_gemm.09_async_copy";
+  today.backend = "implicit_gemm.10_async_copy";
   before.backend = "implicit_gemm.07_async_copy";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  before.labels = {{"algorithm", "implicit_gemm"}, {"rung", "09_async_copy"}};  // divided a second time
+  before.backend = "implicit_gemm.09_async_copy";
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
   today.labels = {{"algorithm", "tensor_core"}, {"rung", "05_ldmatrix"}};
   before.labels = {{"algorithm", "tensor_core"}, {"rung", "03_swizzle"}};

@@ -150,7 +150,12 @@ class PageContents(support.ReportTest):
             (
                 {"rung": "05_offset_table"},
                 "implicit_gemm.05_offset_table",
-                ("implicit_gemm.07_unchecked", {"rung": "07_unchecked"}),
+                ("implicit_gemm.08_unchecked", {"rung": "08_unchecked"}),
+            ),
+            (
+                {"rung": "05_tap_offsets"},
+                "implicit_gemm.05_tap_offsets",
+                ("implicit_gemm.06_tap_offsets", {"rung": "06_tap_offsets"}),
             ),
             ({"rung": "03_swizzle"}, "tensor_core.03_swizzle", ("tensor_core.05_ldmatrix", {"rung": "05_ldmatrix"})),
             ({"rung": "04_swizzle"}, "tensor_core.04_swizzle", ("tensor_core.04_swizzle", {"rung": "04_swizzle"})),

@@ -12,7 +12,7 @@ using ImplicitGemmRowsFunction = void (*)(ImplicitGemmRowsShape, const float*, c
 struct ImplicitGemmRowsVariant {
   int block_m, block_n, pad_w, threads, rows, taps, stages;
   size_t shared_bytes;
-  // Relative to the gathering kernel's largest tile, chosen by hand. For 128 x 128: rung 10 of the ladder, which
+  // Relative to the gathering kernel's largest tile, chosen by hand. For 128 x 128: rung 11 of the ladder, which
   // gathers, took 1.05 to 1.15 times as long on an H100 (docs/results/2026-11-27-h100/reproduce.json, where it is 08).
   double efficiency;
   ImplicitGemmRowsFunction kernel;

@@ -1,6 +1,6 @@
 // The host side of all rungs of the implicit-GEMM ladder. A rung is a kernel and a RungDesign.
 //
-// Filters come as w [K, C, R, S]. If a design has a step, a table has the offset of each tap. Rungs from 06 on have
+// Filters come as w [K, C, R, S]. If a design has a step, a table has the offset of each tap. Rungs from 07 on have
 // their filters packed tap by tap.
 #pragma once
 

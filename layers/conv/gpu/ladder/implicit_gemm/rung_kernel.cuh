@@ -94,7 +94,7 @@ __device__ __forceinline__ void rung_store_four(const RungShape& shape, const Ru
                   relu_if(shape.relu, sums[2] + bias), relu_if(shape.relu, sums[3] + bias));
 }
 
-/// A column's window in the input, for kernels that look taps up in the table.
+/// A column's window in the input, for kernels that compute it once, before their loop.
 struct RungWindow {
   int corner, h, w;  // element of x, negative in the padding; row and column of it
   /// Columns past the end use the last column's window: their sums are never stored.

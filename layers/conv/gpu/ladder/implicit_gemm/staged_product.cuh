@@ -1,4 +1,4 @@
-// The product of rungs 09 to 11: asynchronous copies into four stages of shared memory. A rung is a choice of the two
+// The product of rungs 10 to 12: asynchronous copies into four stages of shared memory. A rung is a choice of the two
 // parameters below.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Implicit GEMM, rung 06: filters are packed on the host.
+// Implicit GEMM, rung 08: without padding a kernel without checks runs.
 //
-// Rung 05 reads the filters as given, [K, C*R*S]: neighbouring threads read eight taps of one filter, and store them to
-// eight rows of shared memory. Here they are packed tap by tap, [C*R*S, K], zeros to a whole tile: a step is read and
-// stored as float4, one for each thread, and needs neither checks nor padded rows.
+// Rung 07 compares the row and column of every input with the edges of the image. Without padding, and with taps that
+// fill the last step, no input is outside. For such problems the kernel is compiled a second time, without the checks
+// and without the table of rows and columns.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -17,11 +17,12 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
 // memory      shared: 8 taps x 128 filters and 8 taps x 128 columns; 64 sums in registers
-// requires    groups = 1 (RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
+// measured    H200, as implicit_gemm.07_unchecked, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+template <bool kChecked>
 __global__ void __launch_bounds__(kThreads)
-    conv_implicit_gemm_packed_filters_kernel(const RungShape shape, const RungOperands operands) {
+    conv_implicit_gemm_unchecked_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kStep][kBlock];  // [tap][filter]
   __shared__ float inputs[kStep][kBlock];   // [tap][column]
   const RungTile tile(shape, kBlock, kBlock);
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const int tap = step * kStep + load_tap + i;
-      const bool inside = window.holds(shape, operands.shifts[tap]);
+      const bool inside = !kChecked || window.holds(shape, operands.shifts[tap]);
       inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
     }
     __syncthreads();
@@ -77,13 +78,14 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_06_packed_filters() {
+const ConvBackend& implicit_gemm_08_unchecked() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.06_packed_filters";
-    design.kernel_name = "conv_implicit_gemm_packed_filters_kernel";
-    design.kernel = &conv_implicit_gemm_packed_filters_kernel;
+    design.name = "implicit_gemm.08_unchecked";
+    design.kernel_name = "conv_implicit_gemm_unchecked_kernel";
+    design.kernel = &conv_implicit_gemm_unchecked_kernel<true>;
+    design.whole = &conv_implicit_gemm_unchecked_kernel<false>;
     design.threads = kThreads;
     design.block_filters = kBlock;
     design.block_columns = kBlock;

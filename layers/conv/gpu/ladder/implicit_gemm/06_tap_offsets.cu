@@ -1,8 +1,8 @@
-// Implicit GEMM, rung 07: without padding a kernel without checks runs.
+// Implicit GEMM, rung 06: the offsets of taps come from a table.
 //
-// Rung 06 compares the row and column of every input with the edges of the image. Without padding, and with taps that
-// fill the last step, no input is outside. For such problems the kernel is compiled a second time, without the checks
-// and without the table of rows and columns.
+// Rung 05 divides each tap by R*S and S to find its channel, row and column. But the offset of a tap (c, r, s) in a
+// window is the same for all columns and all blocks. So the host computes these offsets once, and the loop reads them.
+// S. Chetlur et al., arXiv:1410.0759 (2014), section 3, compute them in the kernel.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -16,15 +16,15 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
-// memory      shared: 8 taps x 128 filters and 8 taps x 128 columns; 64 sums in registers
-// requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
-template <bool kChecked>
+// memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks)
+//             and 8 taps x 128 columns; 64 sums in registers
+// requires    groups = 1 (RungBackend)
+// measured    H200, as implicit_gemm.05_tap_offsets, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 __global__ void __launch_bounds__(kThreads)
-    conv_implicit_gemm_unchecked_kernel(const RungShape shape, const RungOperands operands) {
-  __shared__ float filters[kStep][kBlock];  // [tap][filter]
-  __shared__ float inputs[kStep][kBlock];   // [tap][column]
+    conv_implicit_gemm_tap_offsets_kernel(const RungShape shape, const RungOperands operands) {
+  __shared__ float filters[kStep][kBlock + 4];  // [tap][filter]
+  __shared__ float inputs[kStep][kBlock];       // [tap][column]
   const RungTile tile(shape, kBlock, kBlock);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   constexpr int kWarpsAcross = kHalf / 4 / kWarpColumns;
@@ -33,18 +33,16 @@ __global__ void __launch_bounds__(kThreads)
 
   const int load_column = threadIdx.x % kBlock, load_tap = threadIdx.x / kBlock * kRows;
   const RungWindow window(shape, tile.column + load_column);
-  constexpr int kRowVectors = kBlock / 4;
-  const float* next_filters = operands.filters +
-                              static_cast<int64_t>(threadIdx.x / kRowVectors) * shape.pitch + tile.filter +
-                              threadIdx.x % kRowVectors * 4;
   float sums[kThread][kThread] = {};
   for (int step = 0; step < shape.steps; ++step) {
-    reinterpret_cast<float4*>(&filters[0][0])[threadIdx.x] = *reinterpret_cast<const float4*>(next_filters);
-    next_filters += static_cast<int64_t>(kStep) * shape.pitch;
+    for (int i = threadIdx.x; i < kStep * kBlock; i += kThreads) {
+      filters[i % kStep][i / kStep] =
+          rung_filter(shape, operands.filters, tile.filter + i / kStep, step * kStep + i % kStep);
+    }
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const int tap = step * kStep + load_tap + i;
-      const bool inside = !kChecked || window.holds(shape, operands.shifts[tap]);
+      const bool inside = window.holds(shape, operands.shifts[tap]);
       inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
     }
     __syncthreads();
@@ -78,19 +76,17 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_07_unchecked() {
+const ConvBackend& implicit_gemm_06_tap_offsets() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.07_unchecked";
-    design.kernel_name = "conv_implicit_gemm_unchecked_kernel";
-    design.kernel = &conv_implicit_gemm_unchecked_kernel<true>;
-    design.whole = &conv_implicit_gemm_unchecked_kernel<false>;
+    design.name = "implicit_gemm.06_tap_offsets";
+    design.kernel_name = "conv_implicit_gemm_tap_offsets_kernel";
+    design.kernel = &conv_implicit_gemm_tap_offsets_kernel;
     design.threads = kThreads;
     design.block_filters = kBlock;
     design.block_columns = kBlock;
     design.step = kStep;
-    design.packs_filters = true;
     return design;
   }());
   return backend;

@@ -1,7 +1,8 @@
-// Implicit GEMM, rung 08: the next step is fetched while this one is computed.
+// Implicit GEMM, rung 07: filters are packed on the host.
 //
-// Rung 07 waits for global memory in every step. Here the elements of a step are loaded to registers before the
-// arithmetic of the previous step, and stored into a second shared buffer after it. This needs one barrier per step.
+// Rung 06 reads the filters as given, [K, C*R*S]: neighbouring threads read eight taps of one filter, and store them to
+// eight rows of shared memory. Here they are packed tap by tap, [C*R*S, K], zeros to a whole tile: a step is read and
+// stored as float4, one for each thread, and needs neither checks nor padded rows.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -15,16 +16,14 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 
 // computes    y [N, K, P*Q] = w [K, C*R*S] x im2col(x), bias, optional ReLU
 // work split  block = 128 filters x 128 columns, thread = 8 x 8: rows and columns 4 + 4, 64 apart
-// memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and
-//             one step's fetches, 8 floats; two blocks per multiprocessor
-// requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
-template <bool kChecked>
-__global__ void __launch_bounds__(kThreads, 2)
-    conv_implicit_gemm_double_buffer_kernel(const RungShape shape, const RungOperands operands) {
-  __shared__ float filters[2][kStep][kBlock];  // [buffer][tap][filter]
-  __shared__ float inputs[2][kStep][kBlock];   // [buffer][tap][column]
+// memory      shared: 8 taps x 128 filters and 8 taps x 128 columns; 64 sums in registers
+// requires    groups = 1 (RungBackend)
+// measured    H200, as implicit_gemm.06_packed_filters, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+__global__ void __launch_bounds__(kThreads)
+    conv_implicit_gemm_packed_filters_kernel(const RungShape shape, const RungOperands operands) {
+  __shared__ float filters[kStep][kBlock];  // [tap][filter]
+  __shared__ float inputs[kStep][kBlock];   // [tap][column]
   const RungTile tile(shape, kBlock, kBlock);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   constexpr int kWarpsAcross = kHalf / 4 / kWarpColumns;
@@ -37,41 +36,26 @@ __global__ void __launch_bounds__(kThreads, 2)
   const float* next_filters = operands.filters +
                               static_cast<int64_t>(threadIdx.x / kRowVectors) * shape.pitch + tile.filter +
                               threadIdx.x % kRowVectors * 4;
-  float4 fetched_filters;
-  float fetched[kRows];
-  const auto fetch = [&](int step) {
-    fetched_filters = *reinterpret_cast<const float4*>(next_filters);
+  float sums[kThread][kThread] = {};
+  for (int step = 0; step < shape.steps; ++step) {
+    reinterpret_cast<float4*>(&filters[0][0])[threadIdx.x] = *reinterpret_cast<const float4*>(next_filters);
     next_filters += static_cast<int64_t>(kStep) * shape.pitch;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const int tap = step * kStep + load_tap + i;
-      const bool inside = !kChecked || window.holds(shape, operands.shifts[tap]);
-      fetched[i] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
+      const bool inside = window.holds(shape, operands.shifts[tap]);
+      inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
     }
-  };
-  const auto store = [&](int buffer) {
-    reinterpret_cast<float4*>(&filters[buffer][0][0])[threadIdx.x] = fetched_filters;
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) inputs[buffer][load_tap + i][load_column] = fetched[i];
-  };
-
-  fetch(0);
-  store(0);
-  __syncthreads();
-  float sums[kThread][kThread] = {};
-  for (int step = 0; step < shape.steps; ++step) {
-    const int current = step & 1;
-    const bool more = step + 1 < shape.steps;
-    if (more) fetch(step + 1);
+    __syncthreads();
 #pragma unroll
     for (int l = 0; l < kStep; ++l) {
       float a[kThread], b[kThread];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         *reinterpret_cast<float4*>(&a[4 * half]) =
-            *reinterpret_cast<const float4*>(&filters[current][l][filter + half * kHalf]);
+            *reinterpret_cast<const float4*>(&filters[l][filter + half * kHalf]);
         *reinterpret_cast<float4*>(&b[4 * half]) =
-            *reinterpret_cast<const float4*>(&inputs[current][l][column + half * kHalf]);
+            *reinterpret_cast<const float4*>(&inputs[l][column + half * kHalf]);
       }
 #pragma unroll
       for (int i = 0; i < kThread; ++i) {
@@ -79,11 +63,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         for (int j = 0; j < kThread; ++j) sums[i][j] = fmaf(a[i], b[j], sums[i][j]);
       }
     }
-    // The other buffer was read before the last barrier.
-    if (more) {
-      store(current ^ 1);
-      __syncthreads();
-    }
+    __syncthreads();
   }
 #pragma unroll
   for (int i = 0; i < kThread; ++i) {
@@ -97,14 +77,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_08_double_buffer() {
+const ConvBackend& implicit_gemm_07_packed_filters() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.08_double_buffer";
-    design.kernel_name = "conv_implicit_gemm_double_buffer_kernel";
-    design.kernel = &conv_implicit_gemm_double_buffer_kernel<true>;
-    design.whole = &conv_implicit_gemm_double_buffer_kernel<false>;
+    design.name = "implicit_gemm.07_packed_filters";
+    design.kernel_name = "conv_implicit_gemm_packed_filters_kernel";
+    design.kernel = &conv_implicit_gemm_packed_filters_kernel;
     design.threads = kThreads;
     design.block_filters = kBlock;
     design.block_columns = kBlock;

@@ -1,9 +1,8 @@
-// Implicit GEMM, rung 05: index arithmetic leaves the loop.
+// Implicit GEMM, rung 05: a thread computes the window of its column once.
 //
-// Rung 04 divides by R*S, S, P*Q and Q for every element that it loads. But the window of a column is the same for the
-// whole loop, and the offset of a tap (c, r, s) in a window is the same for all columns. So a thread, which loads one
-// column, computes its window once, and reads the offsets of taps from a table made on the host. S. Chetlur et al.,
-// arXiv:1410.0759 (2014), section 3, compute these offsets in the kernel.
+// A thread of rung 04 loads elements of one column, and for each it divides by P*Q and Q to find the column's image and
+// the corner of its window. They are the same for the whole loop, so here a thread computes them before it. Each tap is
+// still divided by R*S and S.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 
 namespace lenslet {
@@ -20,10 +19,9 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks)
 //             and 8 taps x 128 columns; 64 sums in registers
 // requires    groups = 1 (RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// measured    not yet: newer than the results of the rungs beside it
 __global__ void __launch_bounds__(kThreads)
-    conv_implicit_gemm_tap_offsets_kernel(const RungShape shape, const RungOperands operands) {
+    conv_implicit_gemm_column_windows_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kStep][kBlock + 4];  // [tap][filter]
   __shared__ float inputs[kStep][kBlock];       // [tap][column]
   const RungTile tile(shape, kBlock, kBlock);
@@ -35,16 +33,21 @@ __global__ void __launch_bounds__(kThreads)
   const int load_column = threadIdx.x % kBlock, load_tap = threadIdx.x / kBlock * kRows;
   const RungWindow window(shape, tile.column + load_column);
   float sums[kThread][kThread] = {};
-  for (int step = 0; step < shape.steps; ++step) {
+  for (int first = 0; first < shape.taps; first += kStep) {
     for (int i = threadIdx.x; i < kStep * kBlock; i += kThreads) {
       filters[i % kStep][i / kStep] =
-          rung_filter(shape, operands.filters, tile.filter + i / kStep, step * kStep + i % kStep);
+          rung_filter(shape, operands.filters, tile.filter + i / kStep, first + i % kStep);
     }
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const int tap = step * kStep + load_tap + i;
-      const bool inside = window.holds(shape, operands.shifts[tap]);
-      inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + operands.offsets[tap]] : 0.0f;
+      const int tap = first + load_tap + i;
+      int place, s;
+      const int c = shape.by_rs.divide(tap, place);
+      const int r = shape.by_s.divide(place, s);
+      const int2 shift = make_int2(r * shape.dilation_h, s * shape.dilation_w);
+      const bool inside = tap < shape.taps && window.holds(shape, shift);
+      const int offset = (c * shape.h + shift.x) * shape.w + shift.y;
+      inputs[load_tap + i][load_column] = inside ? operands.x[window.corner + offset] : 0.0f;
     }
     __syncthreads();
 #pragma unroll
@@ -77,17 +80,16 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_05_tap_offsets() {
+const ConvBackend& implicit_gemm_05_column_windows() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design;
-    design.name = "implicit_gemm.05_tap_offsets";
-    design.kernel_name = "conv_implicit_gemm_tap_offsets_kernel";
-    design.kernel = &conv_implicit_gemm_tap_offsets_kernel;
+    design.name = "implicit_gemm.05_column_windows";
+    design.kernel_name = "conv_implicit_gemm_column_windows_kernel";
+    design.kernel = &conv_implicit_gemm_column_windows_kernel;
     design.threads = kThreads;
     design.block_filters = kBlock;
     design.block_columns = kBlock;
-    design.step = kStep;
     return design;
   }());
   return backend;

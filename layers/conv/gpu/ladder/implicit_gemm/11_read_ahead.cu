@@ -1,6 +1,6 @@
-// Implicit GEMM, rung 10: the next tap's operands are read while this tap is computed.
+// Implicit GEMM, rung 11: the next tap's operands are read while this tap is computed.
 //
-// The copies of rung 09 freed the registers that held the next step. Here they hold the operands of the next tap, which
+// The copies of rung 10 freed the registers that held the next step. Here they hold the operands of the next tap, which
 // are read from shared memory during the arithmetic of this one.
 #include "layers/conv/gpu/ladder/implicit_gemm/staged_product.cuh"
 
@@ -16,8 +16,8 @@ using Tile = StagedTile<8>;
 //             taps of operands
 // requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
 //             by RungBackend)
-// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
-//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// measured    H200, as implicit_gemm.10_read_ahead, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
+//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, 2)
     conv_implicit_gemm_read_ahead_kernel(const RungShape shape, const RungOperands operands) {
@@ -28,11 +28,11 @@ __global__ void __launch_bounds__(Tile::kThreads, 2)
 }  // namespace implicit_gemm_ladder
 
 namespace conv_rungs {
-const ConvBackend& implicit_gemm_10_read_ahead() {
+const ConvBackend& implicit_gemm_11_read_ahead() {
   using namespace implicit_gemm_ladder;
   static const RungBackend backend([] {
     RungDesign design = staged_design<Tile>();
-    design.name = "implicit_gemm.10_read_ahead";
+    design.name = "implicit_gemm.11_read_ahead";
     design.kernel_name = "conv_implicit_gemm_read_ahead_kernel";
     design.kernel = &conv_implicit_gemm_read_ahead_kernel<true>;
     design.whole = &conv_implicit_gemm_read_ahead_kernel<false>;
