@@ -273,7 +273,7 @@ class Readme(support.ReportTest):
         (later / "ladder-implicit_gemm.json").write_text(json.dumps(synthetic.document(maker.rows)))
         self.assertEqual(self.update("--partial", "--report").returncode, 0)
         text = self.full.read_text()
-        self.assertIn("| 08_unchecked | 100 | – | without padding a kernel without checks |", text)
+        self.assertIn("| 08_unchecked | 100 | – | problems without padding run a kernel without checks |", text)
         self.assertIn("| 11_read_ahead | 200 | – |", text)
         self.assertIn("05_column_windows, 06_tap_offsets, 07_packed_filters, 09_double_buffer,", text)
         self.assertNotIn("the words of before", text)

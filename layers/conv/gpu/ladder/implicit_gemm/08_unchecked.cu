@@ -1,4 +1,4 @@
-// Implicit GEMM, rung 08: without padding a kernel without checks runs.
+// Implicit GEMM, rung 08: problems without padding run a kernel without checks.
 //
 // Rung 07 compares the row and column of every input with the edges of the image. Without padding, and with taps that
 // fill the last step, no input is outside. For such problems the kernel is compiled a second time, without the checks
