@@ -28,7 +28,7 @@ using SplitGemmFunction = void (*)(SplitGemmShape, const float*, const float*, c
                                    const ImplicitGemmTap*, float*);
 
 struct Variant {
-  int block_m, block_n, warp_slices, rows, threads;
+  int block_m, block_n, warp_slices, rows, threads;  // as in SplitGemmTile
   size_t shared_bytes;
   double efficiency;             // of a full multiprocessor, of its peak
   SplitGemmFunction kernels[3];  // by SplitGemmGather
@@ -51,6 +51,7 @@ constexpr Variant variant(double efficiency) {
 // Each has 128 threads. The efficiencies and the figures below were fitted to the times of these three with 1, 2, 4 and
 // 8 blocks a cluster, on the problems of layers/conv/problems/resnet50.txt on an H200; no result file has them.
 constexpr Variant kVariants[] = {
+    //      filters, positions, groups of warps, rows a step, stages; efficiency
     variant<SplitGemmTile<64, 128, 1, 16, 4>>(0.82),
     variant<SplitGemmTile<64, 64, 2, 32, 3>>(0.82),
     variant<SplitGemmTile<64, 32, 4, 32, 3>>(0.8),

@@ -329,8 +329,8 @@ __device__ __forceinline__ void tma_store_boxes(const TmaShape& shape, const flo
 // requires    sm_90a (make_kernel of tensor_core.cu); one group, 16 channels (of 16 bits: a multiple of 8), 32 filters,
 //             strides up to 8, offsets that TMA encodes (supports() of hopper_tma.cu); products >= parts; with kBoxes
 //             filters in whole pieces of 16 bytes (tma_choice.h)
-// measured    H200, hot, tf32, NHWC: 64 images, 256 channels, 28 x 28, 256 filters 3x3, stride 2: 53.9 us = 274 TFLOP/s
-//             (docs/results/2026-11-30-h200/resnet50-tf32.json, at dcc8c825, before stores by TMA)
+// measured    H200, hot, tf32, NHWC: 64 images, 256 channels, 28 x 28, 256 filters 3x3, stride 2: 54.8 us = 270 TFLOP/s
+//             (docs/results/2026-11-30-h200/resnet50-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_tensor_core_tma_kernel(
     const TmaShape shape, const __grid_constant__ TmaMaps maps,

@@ -96,7 +96,7 @@ __device__ __forceinline__ bool needs_word(int block, int word) {
 // requires    compute capability 9.0, all clusters at once, packed parameters of the same Tile (ResidentLenet5 ensures
 //             it)
 // measured    H200, a call with 1 / 8 / 64 images of bytes in host memory, fp32, predictions, wall time:
-//             3.902 / 5.552 / 13.57 us (docs/results/2026-11-30-h200/latency.json)
+//             3.840 / 5.308 / 12.95 us (docs/results/2026-11-30-h200/latency.json)
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
     fused_lenet5_resident_kernel(const __grid_constant__ ResidentArguments args) {

@@ -15,7 +15,8 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of an output row, and rows of inputs
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    not yet: newer than the results of the rungs beside it
+// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder.json)
 template <int K, int kStride>
 __global__ void __launch_bounds__(256)
     conv_direct_shuffled_columns_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
