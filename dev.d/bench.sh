@@ -77,6 +77,10 @@ bench_lenet() {
   batch=1,16,64,256,1024,4096,10000
   [ "$device" = cpu ] || batch=$batch,65536,262144,1048576
   measure lenslet bench "${on_mnist[@]}" --plan fused --batch-sizes "$batch" --json "$out/bench.json"
+  if [ "$device" != cpu ]; then  # each math mode layer by layer
+    measure lenslet bench "${on_mnist[@]}" --plan layered --math fp32,tf32,fp16 --input fp32 --output logits \
+      --batch-sizes 10000 --json "$out/bench-layered.json"
+  fi
   if [ "$device" != cpu ]; then  # batches at which another backend of the whole network takes over
     measure lenslet bench "${on_mnist[@]}" --plan fused --json "$out/bench-batches.json" \
       --batch-sizes 1,16,64,67,128,256,512,1000,1024,1056,1057,2112,4096,10000,65536,262144,1048576
@@ -84,8 +88,16 @@ bench_lenet() {
   measure lenslet bench "${on_mnist[@]}" --latency --plan fused --batch-sizes 1,64 --json "$out/latency.json"
 }
 
+# compare_convolutions LIST OPTIONS FILE: a list of problems, hot.
+compare_convolutions() {
+  local options
+  read -ra options <<<"$2"
+  measure convbench run --problems "layers/conv/problems/$1.txt" "${options[@]}" --cache hot --warmup-ms 5 \
+    --min-time-ms 30 --json "$3"
+}
+
 bench_conv() {
-  local math report=()
+  local kind report=()
   if [ "$built" != "build/$preset" ]; then
     say 'no report with --built: docs/results/update_readme.py --report draws it'
   elif python3 -c 'import matplotlib' >/dev/null 2>&1; then
@@ -101,11 +113,15 @@ bench_conv() {
     measure convbench ladder implicit_gemm --cache hot --json "$out/ladder-implicit_gemm.json"
     if [[ ${words[*]} =~ H(100|200|800) ]]; then  # the only GPUs that its rungs have code for
       measure convbench ladder tensor_core --json "$out/ladder-tensor_core.json"
+      for kind in fp16 bf16; do
+        compare_convolutions deep3x3 "--dt $kind --layout both --backend tensor_core,cudnn" "$out/deep3x3-$kind.json"
+      done
+      compare_convolutions resnet50 '--dt fp16 --layout nhwc --backend tensor_core,cudnn' "$out/resnet50-fp16.json"
     fi
+    compare_convolutions deep3x3 '--math tf32 --layout both --backend tensor_core,cudnn' "$out/deep3x3-tf32.json"
     measure convbench run --problems layers/conv/problems/batch1.txt --math fp32 --cache hot --json "$out/batch1.json"
-    for math in fp32 tf32; do  # cudnn has no fp16 here
-      measure convbench run --problems layers/conv/problems/resnet50.txt --math "$math" --backend auto,cudnn \
-        --layout both --cache hot --warmup-ms 5 --min-time-ms 30 --json "$out/resnet50-$math.json"
+    for kind in fp32 tf32; do
+      compare_convolutions resnet50 "--math $kind --layout both --backend auto,cudnn" "$out/resnet50-$kind.json"
     done
   fi
 }

@@ -69,6 +69,15 @@ SUBJECTS = (
     convolution("fp16-64-256", "conv_tensor_core", "mb8ic64ih128oc256oh126kh3", "--dt", "fp16", *NHWC),
     convolution("fp16-1x1-512", "conv_tensor_core", "mb64ic512ih28oc256oh28kh1", "--dt", "fp16", *NHWC),
     convolution("fp16-3x3-stride-2", "conv_tensor_core", "mb64ic512ih14oc512oh7kh3sh2ph1", "--dt", "fp16", *NHWC),
+    convolution(
+        "implicit-gemm",
+        "conv_implicit_gemm",
+        "mb8ic64ih128oc256oh126kh3",
+        "--math",
+        "fp32",
+        "--backend",
+        "implicit_gemm",
+    ),
     convolution("fp32-7x7", "conv_", "mb64ic3ih224oc64oh112kh7sh2ph3", "--math", "fp32", "--backend", "auto"),
     convolution("fp32-3x3", "conv_", "mb64ic128ih28oc128oh28kh3ph1", "--math", "fp32", "--backend", "auto"),
 )

@@ -59,6 +59,12 @@ def microseconds(ns):
     return "–" if ns is None else f"{ns / 1e3:,.{2 if ns < 1e4 else 1 if ns < 1e6 else 0}f}"
 
 
+def listed(names):
+    """"a, b and c"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def shape(problem):
     """A problem string's sizes for a narrow axis: "C32 64² K128"; other strings stay unchanged."""
     match = re.match(r"^(?:g(\d+))?mb(\d+)ic(\d+)ih(\d+)(?:iw(\d+))?oc(\d+)", problem)

@@ -14,7 +14,9 @@ PAGES = {
     "fused_lenet_mma": ("whole-fp16",),
     "pooling_linear": ("linear-",),
     "tensor_core": ("tf32-", "fp16-"),
-    "implicit_gemm": ("fp32-",),
+    "implicit_gemm": ("implicit-gemm",),
+    "split_gemm": ("fp32-7x7",),
+    "winograd": ("fp32-3x3",),
 }
 COLUMNS = {
     "issue slots": "issue_percent",
@@ -54,9 +56,10 @@ def counters(page, folder):
         for row in rows
     ]
     return markdown(
-        f"{load(folder, COUNTERS).device}, Nsight Compute, one launch each (`apps/counters/counters.py`): percent of"
-        " what each unit could do during the kernel, resident warps in percent of the most, and the cycles that a warp"
-        " waits per instruction issued, by reason:",
+        f"{load(folder, COUNTERS).device}, Nsight Compute, one launch each with flushed caches"
+        " (`apps/counters/counters.py`; [how to read it](../measuring.md#counters)). In percent: issue slots, FMA pipe,"
+        " tensor cores and resident warps, of the cycles in which a multiprocessor has work; shared memory, L2 and"
+        " memory, of the whole time. Last column: cycles that a warp waits per issued instruction, by reason:",
         ["kernel", "command", *COLUMNS, "waits for"],
         lines,
     )

@@ -42,6 +42,7 @@ import tables_weights
 from common import FULL, KERNELS, LADDER_PICTURE, PAGE, PICTURES, PROFILE_PICTURES, README, REPORT
 
 from results import BadFile
+from words import listed
 
 BY = ", by `docs/results/update_readme.py`."
 SEVERAL = "calls-several.json"  # calls.json of several GPUs
@@ -65,7 +66,7 @@ def source(page, *first):
         for folder in folders
     ]
     stopped = common.parts() if page != FULL else ""  # there common.commits() marks them
-    return f"From {' and '.join(filter(None, [', '.join(links[:-1]), links[-1]]))}{BY}{stopped}"
+    return f"From {listed(links)}{BY}{stopped}"
 
 
 def page_link(gpu):
@@ -88,6 +89,7 @@ def full_tables(gpu, cpu):
             lenet.digits(gpu),
             lenet.peers(gpu),
             lenet.every_side(gpu),
+            lenet.layered(common.newest(gpu, lenet.LAYERED)),
             lenet.one_image(gpu),
             lenet.bench(gpu),
             lenet.latency(common.newest(gpu, "latency.json")),

@@ -14,15 +14,15 @@ trap 'rm -rf "$work"' EXIT
 . "$here/expect.sh"
 
 # ./dev bench writes the files behind the tables of results, except those of other frameworks, of CUTLASS, of several
-# GPUs (it measures one) and of the training of weights.
-wrote=$(sed 's/[$]batch/10000/g' dev.d/bench.sh)
+# GPUs (it measures one) and of the training of weights. "{}" in a name there is a variable here.
+wrote=$(sed -E 's/[$]batch/10000/g; s/[$](kind|math)/{}/g' dev.d/bench.sh)
 while read -r file; do
   if [[ $file != @(peers|cutlass|calls-several|training|robust).json ]] &&
-    ! grep -qE "/${file//\*/[a-z0-9]*}\"" <<<"$wrote"; then
+    ! grep -qE "/$(sed 's/[*]/[a-z0-9]*/; s/{}/(\\{\\}|[a-z0-9]+)/' <<<"$file")\"" <<<"$wrote"; then
     printf 'FAILED: docs/results reads %s, which ./dev bench does not write\n' "$file"
     fail
   fi
-done < <(grep -ohE '[a-z0-9_*-]+\.json' docs/results/*.py | sort -u)
+done < <(grep -ohE '[a-z0-9_*{}-]+\.json' docs/results/*.py | sort -u)
 
 # The hosted CI calls .ci/run on every supported system, without the GPU side and with it, and its sanitizers on one.
 jobs=$(sed -nE "s/^ *- [{] image: '([^']*)', side: (cpu|cuda|sanitizers) [}]$/\1 \2/p" .github/workflows/ci.yml |

@@ -74,6 +74,7 @@ if [ "$part" = dev ]; then
   # That they pass without a violation is what tree_dev and tree_dev_steps test, on the same files.
   use env -u LENSLET_MNIST_DIR bash "$here/check_dev.sh" "$copy" --first
   red docs/results/planted.py 'load(folder, "planted.json")' 'reads planted.json'
+  red docs/results/planted.py 'PLANTED = "planted-{}.json"' 'reads planted-{}.json'
   red .github/workflows/ci.yml "          - { image: 'debian:11', side: cpu }" 'the hosted CI'
   red .github/workflows/nightly.yml '          - fuz --all' 'dev fuz '
   use bash "$here/check_dev_steps.sh" "$copy" --first
