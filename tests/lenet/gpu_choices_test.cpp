@@ -96,7 +96,7 @@ struct Reign {
 std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   const int64_t count = gpu.multiprocessors;
   if (gpu.compute_capability >= 90) {
-    if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 28 * count}, {"fp32", 0}};
+    if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 30 * count}, {"fp32", 0}};
     if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 9 * count / 2}, {"mma", 0}};
     if (math == MathMode::kInt8) return {{"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
@@ -238,11 +238,13 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
       {MathMode::kFp32, 67, "medium", "Winograd F(4, 5) along rows, 67 blocks, 1 image at once"},
       {MathMode::kFp32, 1000, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
       {MathMode::kFp32, 1057, "medium", "Winograd F(4, 5) along rows, 132 blocks, 9 images at once"},
+      {MathMode::kFp32, 1320, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
       {MathMode::kFp32, 1321, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
       {MathMode::kFp32, 1584, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
       {MathMode::kFp32, 2112, "medium", "Winograd F(4, 5) along rows, 132 blocks, 8 images at once"},
-      {MathMode::kFp32, 3696, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
-      {MathMode::kFp32, 3697, "fp32",
+      {MathMode::kFp32, 2376, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
+      {MathMode::kFp32, 3960, "medium", "Winograd F(4, 5) along rows, 132 blocks, 10 images at once"},
+      {MathMode::kFp32, 3961, "fp32",
        "Winograd F(4, 5) along rows, 16 images per block in the linear layers"},
       {MathMode::kFp32, 10000, "fp32",
        "Winograd F(4, 5) along rows, 64 images per block in the linear layers"},

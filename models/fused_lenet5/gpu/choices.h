@@ -80,10 +80,10 @@ inline Support medium_support(const std::optional<GpuTraits>& gpu) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *gpu, "use another backend");
 }
 
-/// Chosen by hand, with turns of eight, and not measured again with ten: up to 28 images for each multiprocessor, and
-/// in tf32 4.5. Beyond that `fp32` and in tf32 `mma` take over.
+/// Chosen by hand: up to three turns of ten images for each multiprocessor, and in tf32 4.5 images. Beyond that `fp32`
+/// and in tf32 `mma` take over.
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTraits>& gpu) {
-  const int64_t half_images = math == MathMode::kTf32 ? 9 : 2 * 28;
+  const int64_t half_images = math == MathMode::kTf32 ? 9 : 2 * 3 * medium_lenet5::Tile::kImages;
   return 2 * batch <= half_images * multiprocessors_of(gpu);
 }
 

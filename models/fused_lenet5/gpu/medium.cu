@@ -66,10 +66,11 @@ class MediumOperator : public Operator {
     arguments_.packed = parameters_.as<float>();
   }
   std::string detail() const override {
-    const int64_t max_images = ceil_div(arguments_.count, blocks_);
-    return concat("Winograd F(4, 5) along rows, ", counted(blocks_, "block"), ", ",
-                  counted(MediumTile::images_of_turn(max_images), "image"), " at once",
-                  math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
+    // Some blocks have one image more than the others, and so other turns.
+    const int images = std::max(MediumTile::images_of_turn(ceil_div(arguments_.count, blocks_)),
+                                MediumTile::images_of_turn(arguments_.count / blocks_));
+    return concat("Winograd F(4, 5) along rows, ", counted(blocks_, "block"), ", ", counted(images, "image"),
+                  " at once", math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
   }
   double products_saved() const override { return network_products_saved(); }
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {

@@ -1,7 +1,7 @@
 // The convolutions of the backend `medium`, by Winograd's F(4, 5) along the rows (winograd.h), direct down the
 // columns. Internal: includes CUDA.
 //
-// Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one to three
+// Few images must keep 16 warps busy, so a thread has a smaller part than in the backend `fp32`: of conv1 one or three
 // filters of a tile, of conv2 one of the eight points of two or four filters. The eight lanes with the points of the
 // same outputs exchange their sums, by shuffles or through shared memory, after which each transforms an eighth of the
 // outputs.
@@ -19,14 +19,22 @@ namespace lenslet::medium_lenet5 {
 using fused_lenet5::WinogradF45;
 using small_lenet5::hide_value;
 
+/// hide_value() of a lane, except that it is below 32: the compiler then divides by shifts.
+__device__ __forceinline__ void hide_lane(int& lane) {
+  hide_value(lane);
+  __builtin_assume(lane >= 0 && lane < 32);
+}
+
 /// conv1, ReLU and pooling of `images` images: pixels -> h1. A warp takes the same filters of up to 32 tiles of 6 x 4
 /// outputs, 24 of them an image.
 template <typename Pixel>
 __device__ __forceinline__ void conv1_stage(const fused_lenet5::Fp32Constants& constants, const Pixel* pixels,
                                             float* maps, int images, int warp, int lane) {
-  // As few filters per warp as let 16 warps take all: a tile's pixels are transformed once for all of them.
-  const int filters = images <= 2 ? 1 : images <= 6 ? 2 : 3;
-  const int warps = (Tile::kTiles * images + 31) / 32, first = warp / warps * filters;
+  // A tile's pixels are transformed once for all filters of a warp; with up to two images more warps are faster.
+  const int filters = images <= 2 ? 1 : 3, warps = (Tile::kTiles * images + 31) / 32;
+  // Not from `warp`, which is uniform for the compiler: it would read weights to uniform registers, just before their
+  // use.
+  const int first = static_cast<int>(threadIdx.x) / 32 / warps * filters;
   const int task = warp % warps * 32 + lane;
   if (first >= 6 || task >= Tile::kTiles * images) return;
   const int image = task / Tile::kTiles, row = task % Tile::kTiles / Tile::kTileColumns,
@@ -36,34 +44,45 @@ __device__ __forceinline__ void conv1_stage(const fused_lenet5::Fp32Constants& c
       maps + image * Tile::kImage + row * Tile::kTilePooledRow + column * 2, first, filters);
 }
 
-/// h1 -> V in place: a warp takes a map, 24 lanes its [12 rows] x [2 halves of eight inputs].
+/// Places in bytes: the compiler would multiply each exclusive or of floats by four.
+constexpr int kBytes = sizeof(float);
+template <typename Float>
+__device__ __forceinline__ Float* at_byte(Float* maps, int place) {
+  using Byte = std::conditional_t<std::is_const_v<Float>, const char, char>;
+  return reinterpret_cast<Float*>(reinterpret_cast<Byte*>(maps) + place);
+}
+
+/// h1 -> V in place: a warp takes a map, half a warp the 12 rows of a half of eight inputs.
 __device__ __forceinline__ void transform_stage(float* maps, int images, int warp, int lane) {
+  const int half = lane / 16, row = lane % 16;
+  const bool transforms = row < 12;
+  const int from = row * 12 + half * 4, to = Tile::point_place(half, row / 4, 0) + row % 4;
 #pragma unroll 1
   for (int map = warp; map < 6 * images; map += Tile::kWarps) {
-    float* const at = maps + map * Tile::kMap;
     float d[8], v[8];
-    if (lane < 24) {
-      const float* const row = at + lane % 12 * 12 + lane / 12 * 4;
-      *reinterpret_cast<float4*>(d) = *reinterpret_cast<const float4*>(row);
-      *reinterpret_cast<float4*>(d + 4) = *reinterpret_cast<const float4*>(row + 4);
+    if (transforms) {
+      const float* const source = maps + map * Tile::kMap + from;
+      *reinterpret_cast<float4*>(d) = *reinterpret_cast<const float4*>(source);
+      *reinterpret_cast<float4*>(d + 4) = *reinterpret_cast<const float4*>(source + 4);
     }
     __syncwarp();
-    if (lane < 24) {
+    if (transforms) {
       WinogradF45::input(d, v);
 #pragma unroll
-      for (int point = 0; point < 8; ++point) at[Tile::point_place(lane / 4, point) + lane % 4] = v[point];
+      for (int point = 0; point < 8; ++point)
+        *at_byte(maps, (map * Tile::kMap + to) * kBytes ^ point * 4 * kBytes) = v[point];
     }
   }
 }
 
-/// The products of a point: 8 rows of 2 or 4 filters. maps: V of the image, filters: U of the point.
+/// The products of a point: 8 rows of 2 or 4 filters. place: of V at the point, in bytes; filters: U of the point.
 template <int kFilters>
-__device__ __forceinline__ void conv2_point(const float* maps, int half, int point, const float* filters,
+__device__ __forceinline__ void conv2_point(const float* maps, int place, const float* filters,
                                             float (&sums)[8][kFilters]) {
   using Filters = std::conditional_t<kFilters == 4, float4, float2>;
   const float* quads[Tile::kQuads];
 #pragma unroll
-  for (int i = 0; i < Tile::kQuads; ++i) quads[i] = maps + Tile::point_place(half * Tile::kQuads + i, point);
+  for (int i = 0; i < Tile::kQuads; ++i) quads[i] = at_byte(maps, place ^ i * 4 * kBytes) + i * Tile::kQuad;
 #pragma unroll 2
   for (int c = 0; c < 6; ++c) {
     float x[12], w[5 * kFilters];
@@ -134,7 +153,7 @@ struct Conv2Part {
   }
   __device__ __forceinline__ void multiply(const float* maps, const float* parameters, int lane) {
     const int point = lane % 8, at = first(lane);
-    conv2_point(maps + image * Tile::kImage, lane / 8 % 2, point,
+    conv2_point(maps, (image * Tile::kImage + Tile::point_place(lane / 8 % 2, 0, point)) * kBytes,
                 parameters + at / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + at % 4, sums);
   }
   __device__ __forceinline__ void store(float* maps, int k, int lane, float2 pooled) const {
@@ -225,7 +244,7 @@ __device__ __forceinline__ void conv2_stage(float* maps, const float* parameters
     }
     if (computes_four) four.multiply(maps, parameters, lane);
     __syncthreads();  // h2 overwrites V, and so do the exchanged sums
-    hide_value(lane);
+    hide_lane(lane);
     if (computes_two) two.store(maps, 0, lane, pooled);
     if (computes_four) exchange_in_shared(four, maps, bias, lane);
   }

@@ -30,7 +30,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 
 // computes    logits or predictions of `count` images
 // work split  persistent blocks of 16 warps; a block takes neighbouring images, up to ten at once; conv1: thread = 6
-//             x 4 outputs of 1 to 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, or of 2 (of up to
+//             x 4 outputs of 1 or 3 filters; conv2: one of 8 points of 8 x 4 outputs of 4 filters, or of 2 (of up to
 //             three images, and of those beyond eight), then an eighth of the outputs; fc1, fc2: warp = 8 outputs of
 //             all images at once; fc3: a warp an image
 // memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 4.6 KB per image, for h1, V,
@@ -38,7 +38,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block and, if kMaxImages is Tile::kFew, at
 //             most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
 // measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.322 / 14.08 us
-//             (docs/results/2026-11-30-h200/bench-batches.json, at 032b2f6c, with turns of eight; not yet of ten)
+//             (docs/results/2026-11-30-h200/bench-batches.json, at 032b2f6c, by an earlier kernel with turns of eight)
 template <int kMaxImages, typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
@@ -50,8 +50,9 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   float* const maps = shared + Tile::kFloats;
 
   let_next_launch_begin();
-  // The shuffle makes the value uniform over a warp for the compiler, so that filters are uniform operands.
+  // The shuffle makes the value uniform over a warp for the compiler, which computes places from it once for all lanes.
   const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
+  __builtin_assume(warp >= 0 && warp < Tile::kWarps);
   if (threadIdx.x == 0) {
     barrier_init(&conv2_arrived);
     barrier_init(&linear_arrived);
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
                 images, warp, lane);
     // Otherwise the compiler computes the places of all later stages before conv1, which needs the registers.
-    hide_value(lane);
+    hide_lane(lane);
     __syncthreads();  // the barriers are visible from here on
     transform_stage(maps, images, warp, lane);
     __syncthreads();
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     conv2_stage<kMaxImages>(maps, parameters, images, warp, lane);
     __syncthreads();
     barrier_wait(&linear_arrived, 0);
-    hide_value(lane);
+    hide_lane(lane);
     if (images == 1) {
       hidden_layers<1>(maps, parameters, images, warp, lane);
     } else if (images == 2) {

@@ -77,7 +77,6 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
   const float* const inputs = activations + x + 4 * lane;
 #pragma unroll
   for (int step = 0; step < kInputs; step += Tile::kStep) {
-    if (kInputs - step < Tile::kStep && 4 * lane >= kInputs - step) continue;
 #pragma unroll
     for (int at = 0; at < kGroup; at += kAtOnce) {
       // Otherwise the compiler reads the inputs of both steps at once, for which eight images leave no registers.
@@ -123,6 +122,11 @@ __device__ __forceinline__ void hidden_layers(float* activations, const float* p
   if (warp < Tile::kFc1Warps) {
     linear_layer<kGroup, Tile::kFc1Inputs>(activations, Tile::kH2, Tile::kF1, parameters + Tile::kFc1,
                                            parameters + Tile::kBiasF1, images, Tile::kFc1Outputs, warp, lane);
+  } else if (lane < Tile::kStep - Tile::kFc2Inputs) {
+    // fc2 reads 128 inputs: these are multiplied by weights of the next output.
+    float* const beyond = activations + Tile::kF1 + Tile::kFc2Inputs + lane;
+#pragma unroll
+    for (int image = 0; image < kGroup; ++image) beyond[image * Tile::kImage] = 0;
   }
   __syncthreads();
   if (warp < Tile::kFc2Warps) {
