@@ -25,6 +25,7 @@ class FastDivide {
     remainder = static_cast<int>(value - quotient * divisor_);
     return static_cast<int>(quotient);
   }
+  __device__ int divisor() const { return static_cast<int>(divisor_); }
 
  private:
   uint32_t divisor_ = 1, multiplier_ = 1, shift_ = 0;

@@ -1,4 +1,4 @@
-// What rungs 08 to 11 of the direct ladder share: a warp reads 128 columns of an RGB image without shared memory. From
+// What rungs 08 to 12 of the direct ladder share: a warp reads 128 columns of an RGB image without shared memory. From
 // 09 on it goes down the image, and adds each input row to all the output rows that need it, whose sums are in
 // registers.
 #pragma once
@@ -36,11 +36,23 @@ struct RollingLane {
   int lane, w0, w_beside;
   bool reads_own, reads_beside;
 
-  /// `rows`: output rows of a warp.
+  /// `rows`: output rows of a warp, in a block whose warps are on top of each other.
   __device__ RollingLane(const RungShape& shape, const RungBlock& block, const float* x, int rows) {
-    lane = static_cast<int>(threadIdx.x);
     p0 = block.p + static_cast<int>(threadIdx.y) * rows;
     p_end = min(p0 + rows, shape.p);
+    place(shape, block, x);
+  }
+
+  /// A warp with the output rows [p_begin, p_stop).
+  __device__ RollingLane(const RungShape& shape, const RungBlock& block, const float* x, int p_begin,
+                         int p_stop)
+      : p0(p_begin), p_end(p_stop) {
+    place(shape, block, x);
+  }
+
+  /// Sets all but the rows.
+  __device__ void place(const RungShape& shape, const RungBlock& block, const float* x) {
+    lane = static_cast<int>(threadIdx.x);
     q0 = block.q + lane * kOutputs;
     image = x + static_cast<int64_t>(block.n) * kRgbChannels * shape.h * shape.w;
     h = shape.h;
@@ -139,7 +151,7 @@ __device__ __forceinline__ void store_rolling(const RungShape& shape, const Rung
   for (int k = 0; k < K; ++k) rung_store_together(shape, y, block.n, k, row, lane.q0, sums[k]);
 }
 
-/// The walk of rungs 10 and 11: the next input row is loaded before this one is worked on; at stride 2 the next two
+/// The walk of rungs 10 to 12: the next input row is loaded before this one is worked on; at stride 2 the next two
 /// are.
 template <int K, int kStride>
 __device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShape& shape,
@@ -203,7 +215,7 @@ inline Support supports_rolling_rows(const char* name, const Conv2dProblem& prob
                             problem.c, " to ", problem.k, " on rows of ", problem.w, ": use direct"));
 }
 
-/// A block of these rungs is four warps on top of each other, from 09 on.
+/// A block of these rungs is four warps, from 09 on; from 09 to 11 on top of each other.
 inline RungDesign rolling_rows_design(const char* name, const char* kernel_name,
                                       RungKernels (*kernels)(const Conv2dProblem&)) {
   RungDesign design;

@@ -53,6 +53,7 @@ struct RungDesign {
   bool stages_filters = false;  // those of a block lie after the input tile
   bool whole_warps = false;     // blocks are threads_x wide also for narrow images: lanes exchange values
   bool fills_gpu = false;       // as many rows as it takes for all blocks to be resident at once
+  bool own_strips = false;      // with fills_gpu: each warp of a block has a strip of its own
   bool input_columns = false;   // `columns` are of the input: a thread has columns / stride outputs of a row
 };
 
@@ -206,12 +207,21 @@ class RungConv : public ConvKernel {
   void fill_gpu(const ConvPrepare& request) {
     constexpr int kMinRows = 8;
     const Conv2dProblem& problem = request.problem;
+    if (design_.own_strips) launch_.block.y = static_cast<unsigned>(design_.threads_y);
     const void* kernel = reinterpret_cast<const void*>(design_.kernels(problem).small);
     const auto threads = static_cast<int>(launch_.block.x * launch_.block.y);
     const int64_t at_once =
         int64_t{gpu_traits(request.stream.device()).multiprocessors} *
         launch_resources(design_.kernel_name, kernel, threads, 0).blocks_per_multiprocessor;
     const int64_t side_by_side = problem.n * ceil_div(problem.q(), launch_.shape.tile_q);
+    if (design_.own_strips) {
+      const int64_t max_strips = std::max<int64_t>(1, problem.p() / kMinRows);
+      const int64_t strips = std::clamp<int64_t>(at_once * design_.threads_y / side_by_side, 1, max_strips);
+      design_.rows = static_cast<int>(ceil_div(problem.p(), strips));  // of the longest
+      launch_.shape.by_row_tiles = FastDivide(static_cast<int>(strips));
+      launch_.blocks = ceil_div(strips * side_by_side, design_.threads_y);
+      return;
+    }
     const int64_t on_top = std::max<int64_t>(1, at_once / side_by_side);
     const int64_t rows = ceil_div(problem.p(), on_top * design_.threads_y);
     design_.rows = static_cast<int>(std::max<int64_t>(kMinRows, rows));

@@ -30,6 +30,7 @@ struct RungShape {
 /// The first outputs of this block.
 struct RungBlock {
   int n, k, p, q;
+  RungBlock() = default;
   __device__ explicit RungBlock(const RungShape& shape) {
     int column_tile, row_tile, filter_tile;
     n = shape.by_filter_tiles.divide(
