@@ -60,7 +60,7 @@ def microseconds(ns):
 
 
 def listed(names):
-    """"a, b and c"."""
+    """The names as in: a, b and c."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -9,24 +9,6 @@ namespace lenslet {
 namespace direct_ladder {
 namespace {
 
-/// What this warp computes. Of `strips` strips of an image, strip i has the output rows
-/// [i * P / strips, (i + 1) * P / strips). `n` is past the last image if no strip is left.
-struct WarpStrip : RungBlock {
-  int p_end;
-  __device__ explicit WarpStrip(const RungShape& shape) {
-    const int warp = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
-    int column_tile, strip;
-    n = shape.by_row_tiles.divide(shape.by_column_tiles.divide(warp, column_tile), strip);
-    k = 0;
-    p = first_row(shape, strip);
-    q = column_tile * shape.tile_q;
-    p_end = first_row(shape, strip + 1);
-  }
-  static __device__ int first_row(const RungShape& shape, int strip) {
-    return static_cast<int>(static_cast<int64_t>(strip) * shape.p / shape.by_row_tiles.divisor());
-  }
-};
-
 // computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, stride 1 or 2, padding 1, bias, optional ReLU
 // work split  block = 4 warps, warp = one strip: a number of rows of all K filters over 128 input columns, lane = 4
 //             input columns: 4 / kStride outputs of a row

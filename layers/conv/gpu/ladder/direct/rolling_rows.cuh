@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/instructions/warp.cuh"
+#include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {
@@ -151,9 +152,47 @@ __device__ __forceinline__ void store_rolling(const RungShape& shape, const Rung
   for (int k = 0; k < K; ++k) rung_store_together(shape, y, block.n, k, row, lane.q0, sums[k]);
 }
 
-/// The walk of rungs 10 to 12: the next input row is loaded before this one is worked on; at stride 2 the next two
-/// are.
+/// Stores one output row of a lane. As W is a multiple of 4, its columns all exist and are aligned, or none exists.
 template <int K, int kStride>
+__device__ __forceinline__ void store_plain(const RungShape& shape, const RungBlock& block, float* y, int row,
+                                            const RollingLane<kStride>& lane,
+                                            const RollingSums<K, kStride>& sums) {
+  if (lane.q0 >= shape.q) return;
+  const float floor = output_floor(shape.relu);
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    float* target = y + ((static_cast<int64_t>(block.n) * K + k) * shape.p + row) * shape.q + lane.q0;
+    const float first = max_keep_nan(floor, sums[k][0]), second = max_keep_nan(floor, sums[k][1]);
+    if constexpr (kStride == 1) {
+      *reinterpret_cast<float4*>(target) =
+          make_float4(first, second, max_keep_nan(floor, sums[k][2]), max_keep_nan(floor, sums[k][3]));
+    } else {
+      *reinterpret_cast<float2*>(target) = make_float2(first, second);
+    }
+  }
+}
+
+/// What a warp of rungs 12 and 13 computes. Of `strips` strips of an image, strip i has the output rows
+/// [i * P / strips, (i + 1) * P / strips). `n` is past the last image if no strip is left.
+struct WarpStrip : RungBlock {
+  int p_end;
+  __device__ explicit WarpStrip(const RungShape& shape) {
+    const int warp = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
+    int column_tile, strip;
+    n = shape.by_row_tiles.divide(shape.by_column_tiles.divide(warp, column_tile), strip);
+    k = 0;
+    p = first_row(shape, strip);
+    q = column_tile * shape.tile_q;
+    p_end = first_row(shape, strip + 1);
+  }
+  static __device__ int first_row(const RungShape& shape, int strip) {
+    return static_cast<int>(static_cast<int64_t>(strip) * shape.p / shape.by_row_tiles.divisor());
+  }
+};
+
+/// The walk of rungs 10 to 13: the next input row is loaded before this one is worked on; at stride 2 the next two
+/// are.
+template <int K, int kStride, bool kPlainStores = false>
 __device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShape& shape,
                                            const RungBlock& block, const RollingLane<kStride>& lane,
                                            float* __restrict__ y) {
@@ -173,7 +212,11 @@ __device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShap
       add_rolling<K, 1, 2>(bank, window, last);
       add_rolling<K, 1, 1>(bank, window, middle);
       add_rolling<K, 1, 0>(bank, window, first);
-      if (h > lane.p0) store_rolling<K, 1>(shape, block, y, h - 1, lane, last);
+      if constexpr (kPlainStores) {
+        if (h > lane.p0) store_plain<K, 1>(shape, block, y, h - 1, lane, last);
+      } else {
+        if (h > lane.p0) store_rolling<K, 1>(shape, block, y, h - 1, lane, last);
+      }
       roll<K, 1>(middle, last);
       roll<K, 1>(first, middle);
       start_rolling<K, 1>(bank, first);
@@ -195,7 +238,11 @@ __device__ __forceinline__ void walk_ahead(const SmallBank& bank, const RungShap
       add_rolling<K, 2, 1>(bank, window, sums);
       lane.widen(last, window);
       add_rolling<K, 2, 2>(bank, window, sums);
-      store_rolling<K, 2>(shape, block, y, p, lane, sums);
+      if constexpr (kPlainStores) {
+        store_plain<K, 2>(shape, block, y, p, lane, sums);
+      } else {
+        store_rolling<K, 2>(shape, block, y, p, lane, sums);
+      }
       start_rolling<K, 2>(bank, sums);
       add_rolling<K, 2, 0>(bank, window, sums);
     }

@@ -1,0 +1,57 @@
+// Direct convolution, rung 13: a row of outputs is stored without checks of its alignment.
+//
+// In the rungs since 05 each store of each output channel checks whether its columns exist and are aligned, and has code
+// for the columns one by one. With rows of a multiple of 4 columns a lane's columns all exist and are aligned, or none
+// exists: one check a row.
+#include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
+
+namespace lenslet {
+namespace direct_ladder {
+namespace {
+
+// computes    y [N, K, P, Q] of x [N, 3, H, W], 3x3 filters, stride 1 or 2, padding 1, bias, optional ReLU
+// work split  block = 4 warps, warp = one strip: a number of rows of all K filters over 128 input columns, lane = 4
+//             input columns: 4 / kStride outputs of a row
+// memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
+//             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
+// requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
+// measured    not yet: no run since the rung exists
+// Launch bounds as the product's: without the number of blocks nvcc spills values at K = 3.
+template <int K, int kStride>
+__global__ void __launch_bounds__(128, 4)
+    conv_direct_plain_stores_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
+                                    const float* __restrict__ x, float* __restrict__ y) {
+  const WarpStrip strip(shape);
+  if (strip.n >= shape.n) return;
+  walk_ahead<K, kStride, true>(bank, shape, strip,
+                               RollingLane<kStride>(shape, strip, x, strip.p, strip.p_end), y);
+}
+
+template <int K>
+BankLaunch<SmallBank>::Function of_stride(int stride) {
+  return stride == 1 ? &conv_direct_plain_stores_kernel<K, 1> : &conv_direct_plain_stores_kernel<K, 2>;
+}
+
+RungKernels choose(const Conv2dProblem& problem) {
+  RungKernels kernels;
+  kernels.small = problem.k == 1 ? of_stride<1>(problem.stride_h) : of_stride<kMaxFilters>(problem.stride_h);
+  return kernels;
+}
+
+}  // namespace
+}  // namespace direct_ladder
+
+namespace conv_rungs {
+const ConvBackend& direct_13_plain_stores() {
+  using namespace direct_ladder;
+  static const RungBackend backend([] {
+    RungDesign design =
+        rolling_rows_design("direct.13_plain_stores", "conv_direct_plain_stores_kernel", &choose);
+    design.fills_gpu = true;
+    design.own_strips = true;
+    return design;
+  }());
+  return backend;
+}
+}  // namespace conv_rungs
+}  // namespace lenslet
