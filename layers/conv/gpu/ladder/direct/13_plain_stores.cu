@@ -1,6 +1,6 @@
 // Direct convolution, rung 13: a row of outputs is stored without checks of its alignment.
 //
-// In the rungs since 05 each store of each output channel checks whether its columns exist and are aligned, and has code
+// In the rungs since 05 each store of an output channel checks whether its columns exist and are aligned, and has code
 // for the columns one by one. With rows of a multiple of 4 columns a lane's columns all exist and are aligned, or none
 // exists: one check a row.
 #include "layers/conv/gpu/ladder/direct/rolling_rows.cuh"
