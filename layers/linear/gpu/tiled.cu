@@ -87,7 +87,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(16) float linear_tiled_shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % GpuLimits::kWarp,
             warp = thread / GpuLimits::kWarp;
-  const int row_lane = lane / LaunchShape::kColumnLanes, column_lane = lane % LaunchShape::kColumnLanes;
+  // Lanes that differ in bit 0 share samples, lanes that differ in bit 1 share outputs: only then does a warp's 16-byte
+  // load from shared memory take two passes for either operand.
+  static_assert(LaunchShape::kRowLanes == 4 && LaunchShape::kColumnLanes == 8, "the bits of a lane");
+  const int row_lane = (lane >> 1 & 1) | (lane >> 3 & 2), column_lane = (lane & 1) | (lane >> 1 & 6);
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * LaunchShape::kRows;
 
   const int x_row = thread / kQuads, x_quad = thread % kQuads;
@@ -178,13 +181,21 @@ __global__ void __launch_bounds__(kThreads, 1)
       constexpr int kWeights = Front<kOutputs>::kWeights;
       w[i] = i < kWeights ? now.w[i < kWeights ? i : 0] : weight(i);
     }
+    // The register file supplies two operands a cycle, one from each of its halves, and a product has three. So an
+    // input stays for a row of outputs, and the next row begins with the weight with which this one ends.
     const auto multiply = [&](int from, int to) {
 #pragma unroll
-      for (int i = from; i < to; ++i) {
-        const int input = i / kOutputs, output = i % kOutputs;
+      for (int input = 0; input < 4; ++input) {
 #pragma unroll
-        for (int r = 0; r < LaunchShape::kLaneRows; ++r)
-          sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
+        for (int r = 0; r < LaunchShape::kLaneRows; ++r) {
+#pragma unroll
+          for (int j = 0; j < kOutputs; ++j) {
+            const bool back = (input * LaunchShape::kLaneRows + r) % 2 == 1;
+            const int output = back ? kOutputs - 1 - j : j, i = input * kOutputs + output;
+            if (i < from || i >= to) continue;
+            sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
+          }
+        }
       }
     };
     multiply(0, 4 * (kOutputs - kAfter));
