@@ -60,7 +60,7 @@ __device__ __forceinline__ float part(const float4& v, int i) {
 // What a lane loads of a quad of inputs before it multiplies the quad before: its samples, and its first weights.
 template <int kOutputs>
 struct Front {
-  static constexpr int kWeights = kOutputs < 4 ? kOutputs : 4;  // float4
+  static constexpr int kWeights = kOutputs < 8 ? kOutputs : 8;  // float4
   float4 x[LaunchShape::kLaneRows], w[kWeights];
 };
 
@@ -109,22 +109,30 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
     for (int l = 0; l < kWCopies; ++l) {
       const int at = l * kThreads * 4;
-      if (thread * 4 < kWeightFloats - at) start_copy<16>(w_to + stage * kStage + at, w_from + at);
+      const bool whole = at + kThreads * 4 <= kWeightFloats;  // every thread has a copy
+      if (whole || thread * 4 < kWeightFloats - at) start_copy<16>(w_to + stage * kStage + at, w_from + at);
     }
     w_from += kWeightFloats;
   };
   const auto fetch_x = [&](int stage) {
+    float* const first_to = x_to + stage * kStage;
+    const auto for_rows = [&](const auto& copy) {
 #pragma unroll
-    for (int l = 0; l < kXCopies; ++l) {
-      float* const to = x_to + stage * kStage + l * kXStep * kPitch;
-      if (shape.wide) {
-        start_copy_or_zero<16>(to, x_left > 0 ? x_from[l] : x, x_left > 0);
-      } else {
+      for (int l = 0; l < kXCopies; ++l) copy(first_to + l * kXStep * kPitch, x_from[l]);
+    };
+    // One branch for all rows, and copies without a condition, are fewer instructions than copies of zeros or values.
+    if (!shape.wide) {
+      for_rows([&](float* to, const float* from) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? x_from[l] + i : x, i < x_left);
-      }
-      x_from[l] += LaunchShape::kDepth;
+        for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? from + i : x, i < x_left);
+      });
+    } else if (x_left > 0) {
+      for_rows([](float* to, const float* from) { start_copy<16>(to, from); });
+    } else {
+      for_rows([](float* to, const float*) { *reinterpret_cast<float4*>(to) = float4{}; });
     }
+#pragma unroll
+    for (int l = 0; l < kXCopies; ++l) x_from[l] += LaunchShape::kDepth;
     x_left -= LaunchShape::kDepth;
   };
 
@@ -174,7 +182,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
   // Multiplies a quad, and goes to the next. The products that follow its loads hide their latency.
   const auto multiply_quad = [&](const Front<kOutputs>& now, Front<kOutputs>& next, const auto& go_on) {
-    constexpr int kAfter = kOutputs < 4 ? kOutputs : 2 + kOutputs / 4;
+    constexpr int kAfter = kOutputs < 6 ? kOutputs : 6;
     float4 w[kOutputs];
 #pragma unroll
     for (int i = 0; i < kOutputs; ++i) {
