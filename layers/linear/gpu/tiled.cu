@@ -60,7 +60,7 @@ __device__ __forceinline__ float part(const float4& v, int i) {
 // What a lane loads of a quad of inputs before it multiplies the quad before: its samples, and its first weights.
 template <int kOutputs>
 struct Front {
-  static constexpr int kWeights = kOutputs < 4 ? kOutputs : 4;  // float4
+  static constexpr int kWeights = kOutputs < 8 ? kOutputs : 8;  // float4
   float4 x[LaunchShape::kLaneRows], w[kWeights];
 };
 
@@ -87,7 +87,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(16) float linear_tiled_shared[];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % GpuLimits::kWarp,
             warp = thread / GpuLimits::kWarp;
-  const int row_lane = lane / LaunchShape::kColumnLanes, column_lane = lane % LaunchShape::kColumnLanes;
+  // Lanes that differ in bit 0 share samples, lanes that differ in bit 1 share outputs: only then does a warp's 16-byte
+  // load from shared memory take two passes for either operand.
+  static_assert(LaunchShape::kRowLanes == 4 && LaunchShape::kColumnLanes == 8, "the bits of a lane");
+  const int row_lane = (lane >> 1 & 1) | (lane >> 3 & 2), column_lane = (lane & 1) | (lane >> 1 & 6);
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * LaunchShape::kRows;
 
   const int x_row = thread / kQuads, x_quad = thread % kQuads;
@@ -106,22 +109,30 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
     for (int l = 0; l < kWCopies; ++l) {
       const int at = l * kThreads * 4;
-      if (thread * 4 < kWeightFloats - at) start_copy<16>(w_to + stage * kStage + at, w_from + at);
+      const bool whole = at + kThreads * 4 <= kWeightFloats;  // every thread has a copy
+      if (whole || thread * 4 < kWeightFloats - at) start_copy<16>(w_to + stage * kStage + at, w_from + at);
     }
     w_from += kWeightFloats;
   };
   const auto fetch_x = [&](int stage) {
+    float* const first_to = x_to + stage * kStage;
+    const auto for_rows = [&](const auto& copy) {
 #pragma unroll
-    for (int l = 0; l < kXCopies; ++l) {
-      float* const to = x_to + stage * kStage + l * kXStep * kPitch;
-      if (shape.wide) {
-        start_copy_or_zero<16>(to, x_left > 0 ? x_from[l] : x, x_left > 0);
-      } else {
+      for (int l = 0; l < kXCopies; ++l) copy(first_to + l * kXStep * kPitch, x_from[l]);
+    };
+    // One branch for all rows, and copies without a condition, are fewer instructions than copies of zeros or values.
+    if (!shape.wide) {
+      for_rows([&](float* to, const float* from) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? x_from[l] + i : x, i < x_left);
-      }
-      x_from[l] += LaunchShape::kDepth;
+        for (int i = 0; i < 4; ++i) start_copy_or_zero<4>(to + i, i < x_left ? from + i : x, i < x_left);
+      });
+    } else if (x_left > 0) {
+      for_rows([](float* to, const float* from) { start_copy<16>(to, from); });
+    } else {
+      for_rows([](float* to, const float*) { *reinterpret_cast<float4*>(to) = float4{}; });
     }
+#pragma unroll
+    for (int l = 0; l < kXCopies; ++l) x_from[l] += LaunchShape::kDepth;
     x_left -= LaunchShape::kDepth;
   };
 
@@ -171,20 +182,28 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
   // Multiplies a quad, and goes to the next. The products that follow its loads hide their latency.
   const auto multiply_quad = [&](const Front<kOutputs>& now, Front<kOutputs>& next, const auto& go_on) {
-    constexpr int kAfter = kOutputs < 4 ? kOutputs : 2 + kOutputs / 4;
+    constexpr int kAfter = kOutputs < 6 ? kOutputs : 6;
     float4 w[kOutputs];
 #pragma unroll
     for (int i = 0; i < kOutputs; ++i) {
       constexpr int kWeights = Front<kOutputs>::kWeights;
       w[i] = i < kWeights ? now.w[i < kWeights ? i : 0] : weight(i);
     }
+    // The register file supplies two operands a cycle, one from each of its halves, and a product has three. So an
+    // input stays for a row of outputs, and the next row begins with the weight with which this one ends.
     const auto multiply = [&](int from, int to) {
 #pragma unroll
-      for (int i = from; i < to; ++i) {
-        const int input = i / kOutputs, output = i % kOutputs;
+      for (int input = 0; input < 4; ++input) {
 #pragma unroll
-        for (int r = 0; r < LaunchShape::kLaneRows; ++r)
-          sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
+        for (int r = 0; r < LaunchShape::kLaneRows; ++r) {
+#pragma unroll
+          for (int j = 0; j < kOutputs; ++j) {
+            const bool back = (input * LaunchShape::kLaneRows + r) % 2 == 1;
+            const int output = back ? kOutputs - 1 - j : j, i = input * kOutputs + output;
+            if (i < from || i >= to) continue;
+            sum[r][output] = fmaf(part(now.x[r], input), part(w[i / 4], i % 4), sum[r][output]);
+          }
+        }
       }
     };
     multiply(0, 4 * (kOutputs - kAfter));
