@@ -2,6 +2,7 @@
 // refusals.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -98,6 +99,33 @@ TEST_F(Linear, KeepsANanThroughReluAndInItsOwnSample) {
       const std::vector<float> y = run(layer, backend, setting);
       for (size_t i = 0; i < y.size(); ++i) {
         EXPECT_EQ(std::isnan(y[i]), i / 6 == 1) << backend << " " << to_string(math) << " " << i;
+      }
+    }
+  }
+}
+
+// A kernel that copies inputs in whole quads or steps has places past the last input. There a weight is zero, but the
+// product of zero and what shared memory held before may be NaN.
+TEST_F(Linear, ReadsNothingThatAnEarlierRunLeft) {
+  constexpr int64_t kOutputs = 20, kSamples = 2048;
+  for (const std::string& backend : LinearLayer(Tensor({1, 1}), Tensor()).backends(kDevice.kind)) {
+    if (backend == "cublas" && !kHasCublas) continue;
+    for (const MathMode math : kMathModes) {
+      for (const int64_t inputs : {256, 12, 7}) {  // the first run leaves NaN
+        const LinearLayer layer(
+            Tensor({kOutputs, inputs}, std::vector<float>(static_cast<size_t>(kOutputs * inputs), 1.0f)),
+            Tensor());
+        const float value = inputs == 256 ? NAN : 1.0f;
+        const LayerRun setting{{kSamples, inputs},
+                               std::vector<float>(static_cast<size_t>(kSamples * inputs), value),
+                               math,
+                               false};
+        if (!layer.supports(backend, request_for(layer, setting))) continue;
+        const std::vector<float> y = run(layer, backend, setting);
+        if (inputs == 256) continue;
+        const auto wrong =
+            std::count_if(y.begin(), y.end(), [&](float sum) { return sum != static_cast<float>(inputs); });
+        EXPECT_EQ(wrong, 0) << backend << " " << to_string(math) << " " << inputs;
       }
     }
   }

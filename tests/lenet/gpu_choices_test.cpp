@@ -97,7 +97,7 @@ std::vector<Reign> expected_reigns(const Gpu& gpu, MathMode math) {
   const int64_t count = gpu.multiprocessors;
   if (gpu.compute_capability >= 90) {
     if (math == MathMode::kFp32) return {{"small", count / 2}, {"medium", 30 * count}, {"fp32", 0}};
-    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 9 * count / 2}, {"mma", 0}};
+    if (math == MathMode::kTf32) return {{"small", count / 2}, {"medium", 6 * count}, {"mma", 0}};
     if (math == MathMode::kInt8) return {{"mma", 0}};
     return {{"small", count / 2}, {"mma", 0}};
   }
@@ -257,9 +257,9 @@ TEST_F(GpuChoices, HopperRunsAsMeasured) {
        "Winograd F(4, 5) along rows, 67 blocks, 1 image at once, tf32 weights"},
       {MathMode::kTf32, 528, "medium",
        "Winograd F(4, 5) along rows, 132 blocks, 4 images at once, tf32 weights"},
-      {MathMode::kTf32, 594, "medium",
-       "Winograd F(4, 5) along rows, 132 blocks, 5 images at once, tf32 weights"},
-      {MathMode::kTf32, 595, "mma", "132 blocks of 8 warps, 1 image per round"},
+      {MathMode::kTf32, 792, "medium",
+       "Winograd F(4, 5) along rows, 132 blocks, 6 images at once, tf32 weights"},
+      {MathMode::kTf32, 793, "mma", "132 blocks of 8 warps, 1 image per round"},
       {MathMode::kTf32, 10000, "mma", "132 blocks of 8 warps, 5 images per round"},
       {MathMode::kFp16, 1, "small", "1 cluster of 16 blocks, an image each, fp16 weights"},
       {MathMode::kFp16, 16, "small", "16 clusters of 4 blocks, an image each, fp16 weights"},

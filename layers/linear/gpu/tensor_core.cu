@@ -127,7 +127,7 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 // requires    compute capability 8.0; kWide only if inputs is a multiple of 4 and x is aligned to quads; kHalves, x of
 //             fp16, only with kFp16 and kWide; blockDim.x a multiple of 32 * kWarps (TensorCoreBackend checks the GPU,
 //             TensorCoreOperator chooses the rest)
-// measured    H200, hot, tf32: LeNet's fc1 / fc2 / fc3, batch 10,000: 13.06 / 8.96 / 5.54 us
+// measured    H200, hot, tf32: LeNet's fc1 / fc2 / fc3, batch 10,000: 13.18 / 9.09 / 5.66 us
 //             (docs/results/2026-11-30-h200/profile-batch-10000-tf32.json)
 template <bool kFp16, int kTiles, int kWarps, bool kWide, bool kHalves = false>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)

@@ -71,7 +71,7 @@ struct Front {
 //             of X and kOutputs float4 of weights for 20 kOutputs multiply-adds
 // requires    weights packed as weight_floats() states and bias, both padded with zeros and aligned to 16 bytes;
 //             shape.wide as stated there (TiledOperator ensures all)
-// measured    H200, hot: LeNet's fc1 / fc2 / fc3, batch 10,000: 23.04 / 12.26 / 6.14 us
+// measured    H200, hot: LeNet's fc1 / fc2 / fc3, batch 10,000: 21.98 / 11.55 / 6.08 us
 //             (docs/results/2026-11-30-h200/profile-batch-10000.json)
 template <int kOutputs>
 __global__ void __launch_bounds__(kThreads, 1)

@@ -80,11 +80,12 @@ inline Support medium_support(const std::optional<GpuTraits>& gpu) {
   return needs_shared_bytes("medium", medium_lenet5::Tile::kSharedBytes, *gpu, "use another backend");
 }
 
-/// Chosen by hand: up to three turns of ten images for each multiprocessor, and in tf32 4.5 images. Beyond that `fp32`
-/// and in tf32 `mma` take over.
+/// Chosen by hand: up to three turns of ten images for each multiprocessor, and in tf32, where a pass takes as long as
+/// in fp32, up to six images. Beyond that `fp32` and in tf32 `mma` take over: with 768 images `mma` took 12.33 us, this
+/// 11.36 (docs/results/2026-11-30-h200/bench-batches.json).
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTraits>& gpu) {
-  const int64_t half_images = math == MathMode::kTf32 ? 9 : 2 * 3 * medium_lenet5::Tile::kImages;
-  return 2 * batch <= half_images * multiprocessors_of(gpu);
+  const int64_t images = math == MathMode::kTf32 ? 6 : 3 * medium_lenet5::Tile::kImages;
+  return batch <= images * multiprocessors_of(gpu);
 }
 
 /// Whether fp16 `mma` convolves two images at a time in a warp, where the GPU has room for that. Taken beyond

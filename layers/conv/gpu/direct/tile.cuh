@@ -151,7 +151,7 @@ struct DirectTilePatch {
 //             kOut]
 // requires    stride kStride both ways, no dilation, one group; kColumns a multiple of 4 (checked by
 //             direct/tile_launch.cuh)
-// measured    H200, hot: LeNet's conv2, batch 1,024: 11.4 us (docs/results/2026-11-30-h200/ladder.json)
+// measured    H200, hot: LeNet's conv2, batch 1,024: 11.3 us (docs/results/2026-11-30-h200/ladder.json)
 //             H100, hot: 8 images, 128 channels, 56 x 56, 128 filters 3x3: 328.0 us
 //             (docs/results/2026-11-27-h100/reproduce.json)
 template <int R, int S, int kStride, int kOut, int kRows, int kColumns, bool kPool>

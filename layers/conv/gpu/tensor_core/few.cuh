@@ -223,7 +223,7 @@ __device__ __forceinline__ void write_few_halves(const float* outputs, uint16_t*
 // memory      shared: two stages of whole images with their padding, filled by cp.async one stage ahead; the outputs
 //             of a stage, stored from there as they lie in y; a table of strips. Registers: all filters
 // requires    compute capability 8.0 (checked by tensor_core.cu); what few_support() checks
-// measured    H200, tf32: LeNet's conv1 / conv2 with pooling, batch 10,000, hot: 36.64 / 33.06 us
+// measured    H200, tf32: LeNet's conv1 / conv2 with pooling, batch 10,000, hot: 36.45 / 33.18 us
 //             (docs/results/2026-11-30-h200/profile-batch-10000-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kMinBlocks) conv_tensor_core_few_kernel(

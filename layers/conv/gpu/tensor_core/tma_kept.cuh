@@ -246,7 +246,7 @@ __device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const f
 // memory      shared: all filters of a tile, then a ring of steps of inputs, both in swizzled rows of kRowBytes
 // requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1; K a multiple of 4 (of 16 bits: 8); filters and
 //             three stages fit shared memory; the grid is a multiple of the filter tiles (tma_choice.h)
-// measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 110 us = 342 TFLOP/s
+// measured    H200, hot, tf32, NHWC: 8 images, 64 channels, 128 x 128, 256 filters 3x3: 110 us = 340 TFLOP/s
 //             (docs/results/2026-11-30-h200/deep3x3-tf32.json)
 template <class Tile>
 __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kernel(

@@ -37,8 +37,8 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 //             what lanes exchange, h2, f1 and f2 in turn
 // requires    compute capability 9.0, Tile::kSharedBytes, an image for each block and, if kMaxImages is Tile::kFew, at
 //             most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
-// measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 7.322 / 14.08 us
-//             (docs/results/2026-11-30-h200/bench-batches.json, at 032b2f6c, by an earlier kernel with turns of eight)
+// measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 6.469 / 13.40 us
+//             (docs/results/2026-11-30-h200/bench-batches.json)
 template <int kMaxImages, typename Pixel, typename Output>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {

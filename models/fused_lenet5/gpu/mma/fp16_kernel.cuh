@@ -132,8 +132,8 @@ __device__ __forceinline__ void mma_fully_connected(const unsigned char* packed,
 //             copied meanwhile
 // requires    compute capability 8.0, MmaFp16Shared::kBytes of shared memory (checked by mma.cu); images 16-byte
 //             aligned (Executable::run checks)
-// measured    H200, bytes in, predictions out, two images at a time: 65,536 images 115.01 us, 1,048,576 images
-//             1608.85 us; one at a time: 10,000 images 23.75 us (docs/results/2026-11-30-h200/bench-batches.json)
+// measured    H200, bytes in, predictions out, two images at a time: 65,536 images 115.04 us, 1,048,576 images
+//             1600.67 us; one at a time: 10,000 images 23.78 us (docs/results/2026-11-30-h200/bench-batches.json)
 template <class Convolutions, typename Pixel, typename Output, int kWarps, int kTogether, int kEights>
 __global__ void __launch_bounds__(kWarps * 32, 1)
     fused_lenet5_mma_fp16_kernel(const Pixel* __restrict__ images,  // [count, 28, 28]

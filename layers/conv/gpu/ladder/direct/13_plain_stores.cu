@@ -15,7 +15,8 @@ namespace {
 // memory      none shared: inputs as float4, neighbours' columns by shuffle; filters and biases in constant memory;
 //             registers: the sums of three output rows (stride 2: of one), a row of inputs and the next ones
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
-// measured    not yet: no run since the rung exists
+// measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder.json)
 // Launch bounds as the product's: without the number of blocks nvcc spills values at K = 3.
 template <int K, int kStride>
 __global__ void __launch_bounds__(128, 4)

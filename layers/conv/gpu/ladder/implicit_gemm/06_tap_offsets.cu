@@ -19,8 +19,8 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // memory      shared: 8 taps x 128 filters (rows of 132: stores of one filter's taps fall on different banks)
 //             and 8 taps x 128 columns; 64 sums in registers
 // requires    groups = 1 (RungBackend)
-// measured    H200, as implicit_gemm.05_tap_offsets, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
-//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 __global__ void __launch_bounds__(kThreads)
     conv_implicit_gemm_tap_offsets_kernel(const RungShape shape, const RungOperands operands) {
   __shared__ float filters[kStep][kBlock + 4];  // [tap][filter]

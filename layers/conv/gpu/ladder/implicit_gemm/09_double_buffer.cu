@@ -18,8 +18,8 @@ constexpr int kRows = kStep * kBlock / kThreads;   // taps of its column that a 
 // memory      shared: two buffers of 8 taps x 128 filters and 8 taps x 128 columns; registers: 64 sums and
 //             one step's fetches, 8 floats; two blocks per multiprocessor
 // requires    groups = 1; unless kChecked no padding and C*R*S a multiple of 8 (all by RungBackend)
-// measured    H200, as implicit_gemm.08_double_buffer, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
-//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(kThreads, 2)
     conv_implicit_gemm_double_buffer_kernel(const RungShape shape, const RungOperands operands) {

@@ -16,8 +16,8 @@ using Tile = StagedTile<8>;
 //             taps of operands
 // requires    groups = 1, compute capability 8.0; unless kChecked no padding and C*R*S a multiple of 8 (all
 //             by RungBackend)
-// measured    H200, as implicit_gemm.10_read_ahead, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The
-//             ladder of implicit GEMM" (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/results.md, "The ladder of implicit GEMM"
+//             (docs/results/2026-11-30-h200/ladder-implicit_gemm.json)
 template <bool kChecked>
 __global__ void __launch_bounds__(Tile::kThreads, 2)
     conv_implicit_gemm_read_ahead_kernel(const RungShape shape, const RungOperands operands) {

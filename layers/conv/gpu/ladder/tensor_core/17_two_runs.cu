@@ -20,7 +20,8 @@ namespace {
 //             barrier for each warpgroup and each step; registers: 64 or 96 sums
 // requires    compute capability 9.0, NHWC, C a multiple of 32 * kRuns, K of 4, stride and dilation 1 (by RungBackend);
 //             filters that fit (KeptFiltersConv); a grid of a multiple of the filter tiles
-// measured    not measured: new
+// measured    H200, mb8ic32ih64oc128oh62kh3 and others: docs/kernels/tensor_core.md, "The climb"
+//             (docs/results/2026-11-30-h200/ladder-tensor_core.json)
 template <int kFilters, int kRuns>
 __global__ void __launch_bounds__(kThreads, 1)
     conv_tensor_core_two_runs_kernel(const RungShape shape, const __grid_constant__ RungOperands operands) {
