@@ -59,10 +59,16 @@ measure() {
 }
 
 bench_lenet() {
-  local batch
+  local batch math
   for batch in 1 10000; do
     measure lenslet profile --plan layered --batch-size "$batch" --json "$out/profile-batch-$batch.json"
   done
+  if [ "$device" != cpu ]; then
+    for math in tf32 fp16; do
+      measure lenslet profile --plan layered --batch-size 10000 --math "$math" \
+        --json "$out/profile-batch-10000-$math.json"
+    done
+  fi
   if [ "${#on_mnist[@]}" -gt 0 ]; then
     measure lenslet eval "${on_mnist[@]}" --json "$out/eval.json"
     measure lenslet eval "${on_mnist[@]}" --backend-matrix --json "$out/matrix.json"
@@ -81,9 +87,9 @@ bench_lenet() {
     measure lenslet bench "${on_mnist[@]}" --plan layered --math fp32,tf32,fp16 --input fp32 --output logits \
       --batch-sizes 10000 --json "$out/bench-layered.json"
   fi
-  if [ "$device" != cpu ]; then  # batches at which another backend of the whole network takes over
+  if [ "$device" != cpu ]; then  # around the batches at which another backend, or another turn of one, takes over
     measure lenslet bench "${on_mnist[@]}" --plan fused --json "$out/bench-batches.json" \
-      --batch-sizes 1,16,64,67,128,256,512,1000,1024,1056,1057,2112,4096,10000,65536,262144,1048576
+      --batch-sizes 1,8,64,67,132,256,512,529,768,793,1000,1056,1057,1320,1321,3960,3961,10000,65536,262144,1048576
   fi
   measure lenslet bench "${on_mnist[@]}" --latency --plan fused --batch-sizes 1,64 --json "$out/latency.json"
 }
@@ -263,6 +269,10 @@ cmd_bench() {
   for part in ${parts:-lenet conv calls}; do
     "bench_$part"
   done
+  if [ -z "$(ls -A "$out")" ]; then
+    rmdir "$out"
+    die 'nothing was measured: each part was skipped for the reason above'
+  fi
   say "results: $out"
   for line in "${failures[@]}"; do say "failed in $line"; done
   [ "${#failures[@]}" -eq 0 ] || die "${#failures[@]} of the commands above failed"

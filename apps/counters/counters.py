@@ -12,6 +12,7 @@ import argparse
 import csv
 import io
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from side import exit_code_of, one_line, profile, save  # noqa: E402
 
 SCHEMA = "lenslet.counters/1"
 SECONDS = 120  # for one command
+UNAVAILABLE, NOT_WRITTEN = 4, 7  # exit codes, as those of the programs (docs/cli.md)
 # Our keys, and the metrics of ncu. Percentages are of what the unit could do meanwhile.
 METRICS = {
     "time_ns": "gpu__time_duration.sum",
@@ -135,11 +137,18 @@ def row_of(subject, arguments, folder):
         return {**row, "status": "FAILED", "reason": one_line(error)}
 
 
+def refuse(code, text):
+    print(f"counters.py: error: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release", help="a build folder with bin/lenslet and bin/convbench")
-    parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--ncu", default="ncu")
+    parser.add_argument(
+        "--build", default="build/release", help="a build folder with bin/lenslet and bin/convbench [build/release]"
+    )
+    parser.add_argument("--device", default="cuda:0", help="a GPU [cuda:0]")
+    parser.add_argument("--ncu", default="ncu", help="the program [ncu]")
     parser.add_argument("--only", default="", help="names of subjects, separated by commas [all]")
     parser.add_argument("--json", required=True, help="output file")
     arguments = parser.parse_args()
@@ -147,7 +156,19 @@ def main():
     if unknown := set(names) - {subject.name for subject in SUBJECTS}:
         known = ", ".join(subject.name for subject in SUBJECTS)
         parser.error(f"--only: no subject {', '.join(sorted(unknown))}; there are {known}")
-    about = profile(str(Path(arguments.build) / "bin" / "lenslet"), arguments.device)
+    lenslet = Path(arguments.build) / "bin" / "lenslet"
+    if not lenslet.exists():
+        parser.error(f"{lenslet} is missing: build it (./dev build), or name the folder of another build with --build")
+    if not shutil.which(arguments.ncu):
+        refuse(UNAVAILABLE, f"{arguments.ncu} was not found: install Nsight Compute, or name its ncu with --ncu")
+    try:
+        open(arguments.json, "a").close()
+    except OSError as error:
+        refuse(NOT_WRITTEN, f"{arguments.json} cannot be written: {error.strerror}: name another file with --json")
+    try:
+        about = profile(str(lenslet), arguments.device)
+    except RuntimeError as error:
+        refuse(UNAVAILABLE, " ".join(str(error).split()))
     document = {"schema": SCHEMA, "argv": sys.argv, "rows": []}
     document.update({key: about[key] for key in ("meta", "host", "devices") if key in about})
     with tempfile.TemporaryDirectory() as folder:

@@ -41,9 +41,18 @@ def bare(kernel):
     return re.search(r"\w+(<.*>)?$", kernel).group()
 
 
+def rows_for(page, folder):
+    return [row for row in rows_of(folder, COUNTERS).where(status="PASSED") if row["subject"].startswith(PAGES[page])]
+
+
+def commits(page, folder):
+    """The commits of these rows, which a joined file states row by row; empty where its `meta` has the only one."""
+    return {row["git"] for row in rows_for(page, folder) if row.get("git")}
+
+
 def counters(page, folder):
     """The counters of the kernels that a page describes; empty without the file."""
-    rows = [row for row in rows_of(folder, COUNTERS).where(status="PASSED") if row["subject"].startswith(PAGES[page])]
+    rows = rows_for(page, folder)
     if not rows:
         return ""
     lines = [

@@ -52,17 +52,21 @@ SPEED = re.compile(r"\d\s?(?:µs|ns|ms|[kM]? ?images/s|[GT]?FLOP/s|[GT]B/s|[kM]\
 TIME_OR_SHARE = re.compile(r"\d\s?(?:µs|ns|ms|images/s|[GT]?FLOP/s|[GT]B/s)(?!\w)|\d\s?% (?:less|more|longer)")
 
 
-def at_commits(folder):
-    """The commits of a folder's loaded files: " at be196966"."""
-    commits = sorted({document["meta"]["git"][:8] for path, document in common.loaded.items() if path.parent == folder})
-    return f" at {', '.join(commits)}" if commits else ""
+def at_commits(folder, commits=None):
+    """The commits of a folder's loaded files, if none are given: " at be196966"."""
+    loaded = {document["meta"]["git"] for path, document in common.loaded.items() if path.parent == folder}
+    texts = sorted(commit[:8] for commit in commits or loaded)
+    return f" at {', '.join(texts)}" if texts else ""
 
 
-def source(page, *first):
-    """The line that names the folders of what was loaded since the last loaded.clear(): `first`, then the others."""
+def source(page, *first, commits=None):
+    """The line that names the folders of what was loaded since the last loaded.clear(): `first`, then the others.
+
+    `commits`: of the rows that are shown, where a file has rows of several.
+    """
     folders = dict.fromkeys([*first, *(path.parent for path in common.loaded)])
     links = [
-        f"[{folder.name}]({common.link(folder, page)})" + (at_commits(folder) if page != FULL else "")
+        f"[{folder.name}]({common.link(folder, page)})" + (at_commits(folder, commits) if page != FULL else "")
         for folder in folders
     ]
     stopped = common.parts() if page != FULL else ""  # there common.commits() marks them
@@ -161,7 +165,8 @@ def sections(gpu, cpu):
     for name in tables_counters.PAGES:
         common.loaded.clear()
         page, text = KERNELS / f"{name}.md", tables_counters.counters(name, counted)
-        text = f"{text}\n\n{source(page, counted)}" if text else tables_counters.NOT_MEASURED
+        commits = tables_counters.commits(name, counted)
+        text = f"{text}\n\n{source(page, counted, commits=commits)}" if text else tables_counters.NOT_MEASURED
         pages[page] = {**pages.get(page, {}), "counters": text}
     for name, (table, what) in measured.items():
         common.loaded.clear()
@@ -209,6 +214,8 @@ def hand_written(page):
 def not_in_files(page, text, stated, known_of, key=str):
     """Of what `text` states: what is not known_of() a result file that it links, if it links any."""
     names = re.findall(r"\]\(([^)]*results/2[^)]*\.json)\)", text) if stated else []
+    if not all((page.parent / name).exists() for name in names):
+        return  # check_docs.sh reports a link that leads nowhere
     known = {key(one) for name in names for one in known_of(json.loads((page.parent / name).read_text()))}
     for one in stated if names else ():
         if key(one) not in known:

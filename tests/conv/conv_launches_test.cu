@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -214,11 +215,18 @@ Directions directions_of_wgmma(const Seen& seen) {
           {"images", shape.padded_pixels / ((int64_t{shape.p} + shape.taps / shape.s - 1) * shape.q), 1}};
 }
 
+/// The number of a template argument that is a type of that name, such as Filters<64>.
+int named(const Seen& seen, const std::string& type) {
+  const size_t found = seen.name.find(type + "<");
+  if (found == std::string::npos) throw std::invalid_argument(seen.name + " has no " + type);
+  return std::stoi(seen.name.substr(found + type.size() + 1));
+}
+
 Directions directions_of_tma(const Seen& seen) {
   const auto& shape = seen.argument<TmaShape>(0);
-  Directions directions = {{"positions", shape.positions, int64_t{64} * seen.number(2)},
-                           {"filters", shape.k, seen.number(3)},
-                           {"products", shape.products, seen.number(4)},  // more than stages
+  Directions directions = {{"positions", shape.positions, int64_t{64} * named(seen, "Warpgroups")},
+                           {"filters", shape.k, named(seen, "Filters")},
+                           {"products", shape.products, named(seen, "Stages")},  // more than stages
                            {"runs", shape.runs, 1},
                            {"images", shape.positions / shape.plane, 1}};
   if (shape.parts > 1) {
@@ -232,8 +240,8 @@ Directions directions_of_tma(const Seen& seen) {
 Directions directions_of_kept(const Seen& seen) {
   const auto& shape = seen.argument<TmaShape>(0);
   const TmaKeptSizes& sizes = shape.kept;
-  return {{"positions", int64_t{shape.positions} / sizes.q * sizes.columns, seen.number(5)},
-          {"filters", shape.k, seen.number(4)},
+  return {{"positions", int64_t{shape.positions} / sizes.q * sizes.columns, named(seen, "Positions")},
+          {"filters", shape.k, named(seen, "Filters")},
           {"rows of filters", sizes.steps / sizes.row_steps, 1},
           {"steps of a row", sizes.row_steps, 1},
           {"steps", ceil_div(shape.tiles, int64_t{seen.launch.grid.x}) * sizes.steps, sizes.stages},

@@ -108,9 +108,27 @@ class Counters(unittest.TestCase):
         self.ncu(printed="==ERROR== ERR_NVGPUCTRPERM - no permission", code=1)
         self.failed("exit code 1: ==ERROR== ERR_NVGPUCTRPERM")
 
+    def refused(self, code, words):
+        with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:
+            self.measure()
+        self.assertEqual(ended.exception.code, code)
+        self.assertIn(words, said.getvalue())
+
     def test_without_ncu(self):
         (self.folder / "ncu").unlink()
-        self.failed("No such file")
+        self.refused(4, "ncu was not found: install Nsight Compute, or name its ncu with --ncu")
+
+    def test_without_a_build(self):
+        (self.folder / "bin" / "lenslet").unlink()
+        self.refused(2, "lenslet is missing: build it (./dev build), or name the folder of another build with --build")
+
+    def test_without_a_gpu(self):
+        self.script("bin/lenslet", "#!{python}\nimport sys\nsys.exit('lenslet: error: no usable GPU')\n")
+        self.refused(4, "lenslet: error: no usable GPU")
+
+    def test_a_file_that_cannot_be_written(self):
+        (self.folder / "2026-01-01-gpu" / "counters.json").mkdir(parents=True)
+        self.refused(7, "counters.json cannot be written: ")
 
     def test_an_unknown_subject(self):
         with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:

@@ -57,7 +57,7 @@ __device__ __forceinline__ float part(const float4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// What a lane loads of a quad of inputs before it multiplies the quad before: its samples, and its first weights.
+// What a lane loads of a quad of inputs before it multiplies the quad before: its samples, and up to eight weights.
 template <int kOutputs>
 struct Front {
   static constexpr int kWeights = kOutputs < 8 ? kOutputs : 8;  // float4
@@ -182,7 +182,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
   // Multiplies a quad, and goes to the next. The products that follow its loads hide their latency.
   const auto multiply_quad = [&](const Front<kOutputs>& now, Front<kOutputs>& next, const auto& go_on) {
-    constexpr int kAfter = kOutputs < 6 ? kOutputs : 6;
+    constexpr int kAfter =
+        kOutputs < 6 ? kOutputs : 6;  // weights that are multiplied after the loads; chosen by hand
     float4 w[kOutputs];
 #pragma unroll
     for (int i = 0; i < kOutputs; ++i) {

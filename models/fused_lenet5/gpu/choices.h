@@ -81,8 +81,8 @@ inline Support medium_support(const std::optional<GpuTraits>& gpu) {
 }
 
 /// Chosen by hand: up to three turns of ten images for each multiprocessor, and in tf32, where a pass takes as long as
-/// in fp32, up to six images. Beyond that `fp32` and in tf32 `mma` take over: with 768 images `mma` took 12.33 us, this
-/// 11.36 (docs/results/2026-11-30-h200/bench-batches.json).
+/// in fp32, up to six images. Beyond that `fp32` and in tf32 `mma` take over: with 768 images `mma` took 12.33 us in
+/// tf32, this 11.36 in fp32 (docs/results/2026-11-30-h200/bench-batches.json).
 inline bool medium_suits(MathMode math, int64_t batch, const std::optional<GpuTraits>& gpu) {
   const int64_t images = math == MathMode::kTf32 ? 6 : 3 * medium_lenet5::Tile::kImages;
   return batch <= images * multiprocessors_of(gpu);

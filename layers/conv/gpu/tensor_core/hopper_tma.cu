@@ -29,7 +29,7 @@ using PackFunction = void (*)(TmaPackShape, const float*, uint4*);
 
 /// A variant with its kernel, and how it is launched.
 struct Choice : TmaChoice {
-  const TmaKernel* form = nullptr;
+  const TmaKernel* kernel = nullptr;
 };
 
 /// The choice among the variants that have a kernel for the problem.
@@ -41,7 +41,7 @@ Choice choose(const Conv2dProblem& problem, MathMode math, int multiprocessors) 
   for (const TmaKernel* one = begin; one != end; ++one)
     variants.push_back(tma_function(*one, problem, math) ? one : nullptr);
   Choice choice{tma_choose(problem, math, multiprocessors, variants), nullptr};
-  choice.form = begin + choice.variant;  // the smallest tile supports every problem
+  choice.kernel = begin + choice.variant;  // the smallest tile supports every problem
   return choice;
 }
 
@@ -65,7 +65,7 @@ class TensorCoreTma : public ConvKernel {
   TensorCoreTma(const ConvPrepare& request, const Choice& choice)
       : problem_(request.problem),
         math_(request.math),
-        variant_(choice.form),
+        variant_(choice.kernel),
         shared_bytes_(static_cast<int>(choice.shared_bytes)),
         clusters_(static_cast<int>(choice.clusters)),
         encode_x_(encode_im2col_map()) {

@@ -20,9 +20,8 @@ struct Group {
                        kRest = kGroup - kFirst;
 };
 
-/// A lane has its images in an order in which the half that it sends in the first steps of sum_over_lanes() is always
-/// the second one, so that nothing is selected there. Number of these steps for kImages, a power of two or none. With
-/// more than two, addresses would need more registers.
+/// The number of first steps of sum_over_lanes() in which nothing is selected, because a lane orders its images so that
+/// it sends the second half. kImages: a power of two, or 0. More than two steps would take more registers.
 template <int kImages>
 constexpr int kExchangedSteps = kImages >= 4 ? 2 : kImages / 2;
 

@@ -2,8 +2,7 @@
 //
 //   y[n, k, p, q] = b[k] + sum over c, r, s of w[k, c, r, s] * x[n, c, p*stride_h - pad_h + r*dilation_h, ...]
 //
-// The definition, as loops over c, r and s: the "direct" kernel of the SYSU parallel programming lab 11 report
-// (docs/kernels/direct.md).
+// The definition, as loops over c, r and s. D. Kirk and W. Hwu, "Programming massively parallel processors", chapter 7.
 #include "layers/conv/gpu/ladder/direct/rung_backend.cuh"
 
 namespace lenslet {

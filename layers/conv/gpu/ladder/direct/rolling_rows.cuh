@@ -1,4 +1,4 @@
-// What rungs 08 to 12 of the direct ladder share: a warp reads 128 columns of an RGB image without shared memory. From
+// What rungs 08 to 13 of the direct ladder share: a warp reads 128 columns of an RGB image without shared memory. From
 // 09 on it goes down the image, and adds each input row to all the output rows that need it, whose sums are in
 // registers.
 #pragma once

@@ -1,7 +1,7 @@
 // Implicit GEMM, rung 02: a warp covers 4 filters x 8 columns instead of 2 x 16.
 //
 // In rung 01 a warp reads 2 + 16 different floats per tap. As a tile of 4 x 8 it reads 4 + 8, the minimum for 32
-// outputs with power-of-two sides. Not faster on an H100: a read takes one pass however few words differ. "v2" of the
+// outputs with power-of-two sides. Not faster: a read takes one pass however few words differ. "v2" of the
 // HZAU report.
 #include "layers/conv/gpu/ladder/implicit_gemm/rung_backend.cuh"
 

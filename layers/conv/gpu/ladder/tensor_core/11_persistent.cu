@@ -2,7 +2,7 @@
 //
 // A block of rung 09 ends with its tile: while it stores, it copies nothing, and the next block in its place begins
 // with an empty ring. Here as many blocks as fit the GPU walk through all tiles, and the copying warp goes on to the
-// next tile while this one's sums are stored. It continues 09, as 10 lost.
+// next tile while this one's sums are stored. It continues 09, because 10 is slower.
 #include "layers/conv/gpu/ladder/tensor_core/persistent.cuh"
 #include "layers/conv/gpu/ladder/tensor_core/rung_backend.cuh"
 

@@ -49,7 +49,8 @@ struct ReadsTogether {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int target = __shfl_sync(kAllLanes, place, i * 4 + lane / 8);
-        // The address before the condition: so the compiler makes no branches, and leaves the reads together.
+        // The address is computed before the condition, so that the compiler makes no branches and leaves the reads
+        // together.
         float* const piece = output.y + static_cast<int64_t>(target) * shape.k + own_filter;
         if (target != kDropped && own_filter < shape.k) *reinterpret_cast<float4*>(piece) = pieces[i];
       }

@@ -103,10 +103,11 @@ class KeptFiltersConv : public RungConv {
                                 " steps of inputs, and has no place for filters of ", problem.c, " x ",
                                 problem.r, " x ", problem.s, ": use tensor_core"));
     }
-    const int64_t columns = int64_t{problem.q()} + kept.dropped_columns;
-    if (int64_t{problem.n} * problem.p() * columns <= GpuLimits::kElements) return Support::yes();
+    const int64_t columns = int64_t{problem.q()} + kept.dropped_columns,
+                  positions = int64_t{problem.n} * problem.p() * columns;
+    if (positions <= GpuLimits::kElements) return Support::yes();
     return Support::no(concat(design.name, " supports up to ", GpuLimits::kElements,
-                              " positions in rows of Q + S - 1, found more: use tensor_core"));
+                              " positions in rows of Q + S - 1, found ", positions, ": use tensor_core"));
   }
   KeptFiltersConv(const ConvPrepare& request, const KeptDesign& design)
       : RungConv(request, kept_design(design, request.problem)) {}

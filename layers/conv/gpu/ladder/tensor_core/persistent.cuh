@@ -1,5 +1,5 @@
 // What the persistent rungs of the tensor_core ladder share: the ring of a block, the walk of rungs 11 and 12 through
-// their tiles, and how 12 to 14, and those from 15 on with tiles of 128 filters, store whole lines.
+// their tiles, and how 12 to 14, and 15 to 18 with tiles of 128 filters, store whole lines.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"

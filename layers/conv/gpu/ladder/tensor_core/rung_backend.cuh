@@ -22,8 +22,8 @@ namespace lenslet {
 namespace tensor_core_ladder {
 
 struct RungDesign {
-  const char* name = nullptr;         // of the backend: "tensor_core.01_staged"
-  const char* kernel_name = nullptr;  // "conv_tensor_core_staged_kernel"
+  const char* name = nullptr;         // of the backend: "tensor_core.01_shared_tiles"
+  const char* kernel_name = nullptr;  // "conv_tensor_core_shared_tiles_kernel"
   void (*kernel)(RungShape, RungOperands) = nullptr;
   int threads = 0;
   int block_positions = 0, block_filters = 0;  // outputs of a block; blockIdx.x counts tiles, filters fastest

@@ -4,8 +4,8 @@
 // A turn begins when all inputs of the tile before are there. A barrier's parity distinguishes two consecutive rounds
 // of the ring, no more. Without turns a warpgroup could fall two rounds behind and take a new stage for an old one.
 //
-// The filters of a step lie together, and have a barrier: the second warpgroup waits for no inputs of the first tile,
-// with which they come in rungs 13 to 15.
+// The filters of each step have a barrier of their own. In rungs 13 to 15 they arrive with the first tile's inputs, for
+// which the second warpgroup would have to wait.
 #pragma once
 
 #include "framework/instructions/async_copy.cuh"
@@ -234,9 +234,8 @@ __device__ __forceinline__ void walk_in_turns(const RungShape& shape, const Rung
 
 /// Where a block of rungs 18 and 19 finds the bias, and stores its sums.
 struct EarlyOutput {
-  const float*
-      bias;  // in shared memory, the filters of the block's tile; the address that filter 0 would have
-  float* y;  // [N, P, Q, K]
+  const float* bias;  // in shared memory, of the block's tile alone, moved so that the index is the filter
+  float* y;           // [N, P, Q, K]
 };
 
 /// The kernels of rungs 18 and 19.
