@@ -48,6 +48,7 @@ readonly bench_parts=(lenet conv layers calls peers networks serve counters)
 # wrong answers does not cost the other results. After Ctrl-C nothing goes on.
 try() {
   local code=0
+  tried=yes
   show "$@" || code=$?
   [ "$code" -ne 130 ] || exit 130
   [ "$code" -eq 0 ] || failures+=("$part: $1 (exit code $code)")
@@ -211,7 +212,7 @@ bench_counters() {
 
 cmd_bench() {
   local device=auto name='' out='' built='' parts='' python='' seconds='' folder part chosen words line
-  local on_mnist=() failures=()
+  local on_mnist=() failures=() tried=no
   while [ "$#" -gt 0 ]; do
     if take_which "$@"; then
       shift "$taken"
@@ -269,8 +270,8 @@ cmd_bench() {
   for part in ${parts:-lenet conv calls}; do
     "bench_$part"
   done
-  if [ -z "$(ls -A "$out")" ]; then
-    rmdir "$out"
+  if [ "$tried" = no ]; then
+    rmdir "$out" 2>/dev/null || true
     die 'nothing was measured: each part was skipped for the reason above'
   fi
   say "results: $out"

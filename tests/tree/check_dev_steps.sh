@@ -474,6 +474,7 @@ titan-v NVIDIA TITAN V
 NAMES
   expect 0 'results: docs/results/20[0-9-]*-cpu$' "${command[@]}" cpu
   called 'lenet5_peers.py .*--device cpu .*on all$'
+  expect 1 'nothing was measured: each part was skipped' staged bench --built kept --part counters --device cpu
   # A command that fails is named at the end, and the others run; one that was interrupted ends all.
   # shellcheck disable=SC2016  # the stand-in expands it
   stand_in python3 <<<'echo "python3 $*" >>../calls; case $* in *user_calls.py*) exit "$CALLS_CODE" ;; esac'
