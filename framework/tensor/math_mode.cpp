@@ -22,8 +22,7 @@ const char* to_string(MathMode math) noexcept {
 
 Support int8_refusal() {
   return Support::no(
-      "int8 is computed by backends that read bytes, those of the whole-network plan on a GPU: use it, or "
-      "choose math fp32");
+      "int8 needs a backend that reads bytes: use the whole-network plan on a GPU, or choose math fp32");
 }
 
 std::string math_mode_names() {
