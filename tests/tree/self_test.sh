@@ -93,7 +93,8 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' results
   red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' bench
   red dev.d/bench.sh 'short_name() { echo gpu; }' 'results: docs/results/.*-h100' bench
-  red dev.d/bench.sh 'bench_counters() { tried=yes; }' 'nothing was measured' bench
+  red dev.d/bench.sh 'bench_counters() { try counters.py python3 counters.py --device cuda:0; }' \
+    'nothing was measured' bench
   red dev.d/build.sh 'takes_ccache() { has_program ccache; }' 'was called' first_build
   red dev.d/setup.sh 'setup_if_needed() { cmd_setup "$@"; }' 'was called' first_build
   red dev.d/setup.sh 'set_up() { install_missing required "${required[@]}"; install_missing optional "$@"
