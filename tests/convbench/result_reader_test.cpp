@@ -271,7 +271,7 @@ TEST(ResultReader, ThePageListsTheKeysOfARow) {
   std::set<std::string> listed;
   bool inside = false;
   for (std::string line; std::getline(page, line);) {
-    inside = line.rfind("| key of a row |", 0) == 0 || (inside && line.rfind("|", 0) == 0);
+    inside = line.rfind("| key of a row |", 0) == 0 || (inside && line.rfind('|', 0) == 0);
     if (!inside || line.rfind("| `", 0) != 0) continue;
     for (const std::string& name : names_of(line.substr(0, line.find('|', 1))))
       EXPECT_TRUE(listed.insert(name).second) << name << " is listed twice";

@@ -78,7 +78,7 @@ class GpuChoices : public testing::Test {
     const std::unique_ptr<Operator> op = lenet5().network()->prepare(backend, request, stream);
     launches_.clear();
     // An address of memory that the simulated GPU need not have.
-    float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44);
+    float* const data = reinterpret_cast<float*>(uintptr_t{1} << 44);  // NOLINT(performance-no-int-to-ptr)
     RunContext context{stream, data, nullptr};
     op->run({{data, request.inputs[0], request.device, request.input_type}},
             {data, request.output, request.device, request.output_type}, context);
