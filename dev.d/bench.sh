@@ -87,8 +87,7 @@ bench_lenet() {
   if [ "$device" != cpu ]; then  # each math mode layer by layer
     measure lenslet bench "${on_mnist[@]}" --plan layered --math fp32,tf32,fp16 --input fp32 --output logits \
       --batch-sizes 10000 --json "$out/bench-layered.json"
-  fi
-  if [ "$device" != cpu ]; then  # around the batches at which another backend, or another turn of one, takes over
+    # Around the batches at which another backend, or another turn of one, takes over.
     measure lenslet bench "${on_mnist[@]}" --plan fused --json "$out/bench-batches.json" \
       --batch-sizes 1,8,64,67,132,256,512,529,768,793,1000,1056,1057,1320,1321,3960,3961,10000,65536,262144,1048576
   fi

@@ -57,6 +57,7 @@ def convolution(name, kernel, problem, *arguments):
 
 BYTES = ("--input", "uint8", "--output", "prediction")
 NHWC = ("--layout", "nhwc", "--backend", "tensor_core")
+FP32 = ("--math", "fp32", "--backend")
 LAYERED = ("profile", "--plan", "layered", "--batch-size", "10000", "--min-time-ms", "1")
 SUBJECTS = (
     network("whole-fp16", "fused_lenet5_mma_fp16_kernel", "--math", "fp16", *BYTES, "--batch-size", "1048576"),
@@ -71,17 +72,9 @@ SUBJECTS = (
     convolution("fp16-64-256", "conv_tensor_core", "mb8ic64ih128oc256oh126kh3", "--dt", "fp16", *NHWC),
     convolution("fp16-1x1-512", "conv_tensor_core", "mb64ic512ih28oc256oh28kh1", "--dt", "fp16", *NHWC),
     convolution("fp16-3x3-stride-2", "conv_tensor_core", "mb64ic512ih14oc512oh7kh3sh2ph1", "--dt", "fp16", *NHWC),
-    convolution(
-        "implicit-gemm",
-        "conv_implicit_gemm",
-        "mb8ic64ih128oc256oh126kh3",
-        "--math",
-        "fp32",
-        "--backend",
-        "implicit_gemm",
-    ),
-    convolution("fp32-7x7", "conv_", "mb64ic3ih224oc64oh112kh7sh2ph3", "--math", "fp32", "--backend", "auto"),
-    convolution("fp32-3x3", "conv_", "mb64ic128ih28oc128oh28kh3ph1", "--math", "fp32", "--backend", "auto"),
+    convolution("implicit-gemm", "conv_implicit_gemm", "mb8ic64ih128oc256oh126kh3", *FP32, "implicit_gemm"),
+    convolution("fp32-7x7", "conv_", "mb64ic3ih224oc64oh112kh7sh2ph3", *FP32, "auto"),
+    convolution("fp32-3x3", "conv_", "mb64ic128ih28oc128oh28kh3ph1", *FP32, "auto"),
 )
 
 
@@ -162,13 +155,13 @@ def main():
     if not shutil.which(arguments.ncu):
         refuse(UNAVAILABLE, f"{arguments.ncu} was not found: install Nsight Compute, or name its ncu with --ncu")
     try:
-        open(arguments.json, "a").close()
-    except OSError as error:
-        refuse(NOT_WRITTEN, f"{arguments.json} cannot be written: {error.strerror}: name another file with --json")
-    try:
         about = profile(str(lenslet), arguments.device)
     except RuntimeError as error:
         refuse(UNAVAILABLE, " ".join(str(error).split()))
+    try:
+        open(arguments.json, "a").close()  # before anything is measured
+    except OSError as error:
+        refuse(NOT_WRITTEN, f"{arguments.json} cannot be written: {error.strerror}: name another file with --json")
     document = {"schema": SCHEMA, "argv": sys.argv, "rows": []}
     document.update({key: about[key] for key in ("meta", "host", "devices") if key in about})
     with tempfile.TemporaryDirectory() as folder:
