@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/common/system/signals.h"
 #include "framework/device/device.h"
 #include "framework/device/launched_rank.h"
 #include "tests/support/expect_error.h"
@@ -125,6 +126,9 @@ struct Room {
   std::optional<int> aborted;
 };
 
+/// Thrown in a rank that mpirun kills, because another called abort().
+struct Killed {};
+
 /// A link between threads: a call waits until all have made it.
 class ThreadLink : public RankLink {
  public:
@@ -142,6 +146,7 @@ class ThreadLink : public RankLink {
       ++room_.round;
     }
     while (room_.round == round) {
+      if (room_.aborted) throw Killed();
       lock.unlock();
       if (!wait()) return false;
       std::this_thread::yield();
@@ -154,13 +159,6 @@ class ThreadLink : public RankLink {
     std::string all(bytes * kRanks, '\0');
     exchange(data, bytes, all.data(), [] { return true; });
     std::memcpy(data, all.data() + bytes * static_cast<size_t>(from), bytes);
-  }
-  void sum(int64_t* values, int count) override {
-    const auto values_each = static_cast<size_t>(count);
-    std::vector<int64_t> all(values_each * kRanks);
-    exchange(values, values_each * sizeof *values, all.data(), [] { return true; });
-    if (rank_ != 0) return;
-    for (size_t i = values_each; i < all.size(); ++i) values[i % values_each] += all[i];
   }
   void send(const void* data, size_t bytes) override {
     const std::lock_guard<std::mutex> lock(room_.mutex);
@@ -194,6 +192,7 @@ struct Ended {
 };
 
 /// How each rank ends.
+template <class Link = ThreadLink>
 std::vector<Ended> in_threads(const std::function<ExitCode(Ranks&)>& body,
                               std::optional<int>* aborted = nullptr) {
   Room room;
@@ -202,13 +201,15 @@ std::vector<Ended> in_threads(const std::function<ExitCode(Ranks&)>& body,
   threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      ThreadLink link(room, rank);
+      Link link(room, rank);
       Ranks ranks(&link);
       Ended& mine = ended[static_cast<size_t>(rank)];
       try {
         mine.code = ranks.together([&] { return body(ranks); });
       } catch (const Error& error) {
         mine = {error.exit_code(), error.what()};
+      } catch (const Killed&) {
+        mine = {ExitCode::kOk, "killed"};
       }
     });
   }
@@ -285,6 +286,69 @@ TEST(Ranks, OneThatFailsEndsOthersThatComputeOn) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "lenslet: error: rank 1 of 4: the GPU is lost; all ranks end\n");
   EXPECT_EQ(room.aborted, static_cast<int>(ExitCode::kDevice));
+}
+
+/// The last rank takes part in one exchange and the broadcast that follows, then hangs.
+class HangingLink : public ThreadLink {
+ public:
+  using ThreadLink::ThreadLink;
+  bool exchange(const void* mine, size_t bytes, void* all, const std::function<bool()>& wait) override {
+    if (rank() == kRanks - 1 && ++exchanges_ == 3) throw Killed();
+    return ThreadLink::exchange(mine, bytes, all, wait);
+  }
+
+ private:
+  int exchanges_ = 0;
+};
+
+// All know of the failure, but none can leave MPI before the last one does.
+TEST(Ranks, OneThatFailsEndsOneThatHangsAfterwards) {
+  std::optional<int> aborted;
+  testing::internal::CaptureStderr();
+  const std::vector<Ended> ended = in_threads<HangingLink>(
+      [](Ranks& ranks) -> ExitCode {
+        if (ranks.rank() == 1) throw DataError("no such file");
+        ranks.meet();
+        return ExitCode::kOk;
+      },
+      &aborted);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "lenslet: error: rank 1 of 4: no such file; all ranks end\n");
+  EXPECT_EQ(aborted, static_cast<int>(ExitCode::kData));
+  EXPECT_EQ(ended[1].code, ExitCode::kData);
+  for (const size_t other : {0U, 2U, 3U}) EXPECT_EQ(ended[other].message, "killed");
+}
+
+/// Every rank answers the first exchange, no rank a later one.
+class OnceLink : public DeafLink {
+ public:
+  using DeafLink::DeafLink;
+  bool exchange(const void* mine, size_t bytes, void* all, const std::function<bool()>& wait) override {
+    if (++exchanges_ > 1) return DeafLink::exchange(mine, bytes, all, wait);
+    std::memset(all, 0, bytes * kRanks);
+    return true;
+  }
+
+ private:
+  int exchanges_ = 0;
+};
+
+// Where the ranks exchange values, too: another rank that hangs does not keep this one.
+TEST(Ranks, AnInterruptEndsTheWaitForValues) {
+  Room room;
+  OnceLink link(room, 1);
+  Ranks ranks(&link);
+  stop_after(0);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ranks.together([&] {
+    (void)ranks.all(7);
+    return ExitCode::kOk;
+  }),
+            ExitCode::kInterrupted);
+  stop_after(1e6);  // not in this program's time
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "lenslet: error: rank 1 of 4: interrupted; all ranks end\n");
+  EXPECT_EQ(room.aborted, static_cast<int>(ExitCode::kInterrupted));
 }
 
 TEST(Ranks, AProcessAloneNeedsNoLink) {

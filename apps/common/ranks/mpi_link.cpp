@@ -60,13 +60,6 @@ class MpiLink : public RankLink {
     });
   }
 
-  void sum(int64_t* values, int count) override {
-    const bool first = rank_ == 0;
-    check_mpi(MPI_Reduce(first ? MPI_IN_PLACE : values, first ? values : nullptr, count, MPI_INT64_T, MPI_SUM,
-                         0, MPI_COMM_WORLD),
-              "MPI_Reduce");
-  }
-
   void send(const void* data, size_t bytes) override {
     in_parts(data, bytes, [&](const char* part, int length) {
       check_mpi(MPI_Send(part, length, MPI_BYTE, 0, 0, MPI_COMM_WORLD), "MPI_Send");

@@ -19,8 +19,6 @@ class RankLink {
   virtual bool exchange(const void* mine, size_t bytes, void* all, const std::function<bool()>& wait) = 0;
   /// Copies bytes of rank `from` to all others.
   virtual void broadcast(void* data, size_t bytes, int from) = 0;
-  /// Adds up each value over the ranks; rank 0 gets the sums.
-  virtual void sum(int64_t* values, int count) = 0;
   /// To rank 0, which receives from one rank after another.
   virtual void send(const void* data, size_t bytes) = 0;
   virtual void receive(int from, void* data, size_t bytes) = 0;

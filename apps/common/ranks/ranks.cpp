@@ -75,36 +75,39 @@ void Ranks::settle(ExitCode code, const std::string& message) {
   };
   const State mine = {static_cast<int>(code), message.size()};
   std::vector<State> states(static_cast<size_t>(size()));
-  double end = std::numeric_limits<double>::infinity();
-  const bool answered = link_->exchange(&mine, sizeof mine, states.data(), [&] {
-    const bool ends = code != ExitCode::kOk || interrupted();
-    if (ends) end = std::min(end, host_now_ns() + kPatienceNs);
-    return host_now_ns() < end;
-  });
-  if (!answered) give_up(code == ExitCode::kOk ? ExitCode::kInterrupted : code, message);
+  exchange(&mine, sizeof mine, states.data(), code, message);
   const auto worst = std::max_element(states.begin(), states.end(),
                                       [](const State& a, const State& b) { return a.code < b.code; });
   if (worst->code == 0) return;
   const auto rank = static_cast<int>(worst - states.begin());
   std::string text = rank == this->rank() ? message : std::string(worst->bytes, '\0');
   link_->broadcast(text.data(), text.size(), rank);
+  // A rank leaves MPI when all do. The failed one therefore makes sure that they come, and ends them if one hangs.
+  const bool failed = rank == this->rank();
+  exchange(&mine, sizeof mine, states.data(), failed ? code : ExitCode::kOk, message);
   throw Settled{static_cast<ExitCode>(worst->code), rank, text};
 }
 
-void Ranks::exchange(const void* mine, size_t bytes, void* all) {
-  meet();
-  link_->exchange(mine, bytes, all, [] { return true; });
+void Ranks::exchange(const void* mine, size_t bytes, void* all, ExitCode code, const std::string& message) {
+  double end = std::numeric_limits<double>::infinity();
+  const bool answered = link_->exchange(mine, bytes, all, [&] {
+    const bool ends = code != ExitCode::kOk || interrupted();
+    if (ends) end = std::min(end, host_now_ns() + kPatienceNs);
+    return host_now_ns() < end;
+  });
+  if (!answered) give_up(code == ExitCode::kOk ? ExitCode::kInterrupted : code, message);
 }
 
 void Ranks::sum(const std::vector<int64_t*>& values) {
   if (alone()) return;
+  std::vector<int64_t> mine;
+  mine.reserve(values.size());
+  for (const int64_t* value : values) mine.push_back(*value);
+  std::vector<int64_t> all(values.size() * static_cast<size_t>(size()));
   meet();
-  std::vector<int64_t> sums;
-  sums.reserve(values.size());
-  for (const int64_t* value : values) sums.push_back(*value);
-  link_->sum(sums.data(), static_cast<int>(sums.size()));
+  exchange(mine.data(), mine.size() * sizeof mine[0], all.data(), ExitCode::kOk, "");
   if (!first()) return;
-  for (size_t i = 0; i < values.size(); ++i) *values[i] = sums[i];
+  for (size_t i = values.size(); i < all.size(); ++i) *values[i % values.size()] += all[i];
 }
 
 void Ranks::give_up(ExitCode code, const std::string& message) {

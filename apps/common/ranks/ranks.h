@@ -57,7 +57,9 @@ class Ranks {
   std::vector<T> all(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
     std::vector<T> values(static_cast<size_t>(size()), mine);
-    if (!alone()) exchange(&mine, sizeof(T), values.data());
+    if (alone()) return values;
+    meet();
+    exchange(&mine, sizeof(T), values.data(), ExitCode::kOk, "");
     return values;
   }
   /// Rank 0 gets the values of all ranks, in their order; the others keep theirs.
@@ -84,7 +86,8 @@ class Ranks {
 
   /// Exchanges the codes and messages of all ranks. Throws Settled if one has failed.
   void settle(ExitCode code, const std::string& message);
-  void exchange(const void* mine, size_t bytes, void* all);
+  /// RankLink::exchange(). Ends all ranks if some do not answer while this one fails, with `code`, or is interrupted.
+  void exchange(const void* mine, size_t bytes, void* all, ExitCode code, const std::string& message);
   /// Ends all ranks, because some do not answer.
   [[noreturn]] void give_up(ExitCode code, const std::string& message);
 
