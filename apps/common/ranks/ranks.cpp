@@ -83,8 +83,7 @@ void Ranks::settle(ExitCode code, const std::string& message) {
   std::string text = rank == this->rank() ? message : std::string(worst->bytes, '\0');
   link_->broadcast(text.data(), text.size(), rank);
   // A rank leaves MPI when all do. The failed one therefore makes sure that they come, and ends them if one hangs.
-  const bool failed = rank == this->rank();
-  exchange(&mine, sizeof mine, states.data(), failed ? code : ExitCode::kOk, message);
+  exchange(&mine, sizeof mine, states.data(), rank == this->rank() ? code : ExitCode::kOk, message);
   throw Settled{static_cast<ExitCode>(worst->code), rank, text};
 }
 
