@@ -1,4 +1,4 @@
-// Internal: the error bound of Winograd's algorithm, F(M, R), for its forms on both kinds of device.
+// Internal: the error bound of Winograd's algorithm, F(M, R), for its variants on both kinds of device.
 //
 // Y = A^T [(G g G^T) * (B^T d B)] A; let a = max over outputs o and taps j of sum over t, i of |A_to G_tj B_it|: how
 // much larger than |d||g| the numbers behind an output can be, in one dimension; a^2 in two. Every product |x||w|
@@ -18,7 +18,7 @@
 
 namespace lenslet {
 
-/// The figures of one form.
+/// The figures of one variant.
 struct WinogradRounding {
   double amplification;  // a, rounded up
   double other;          // r0

@@ -484,7 +484,7 @@ TEST(ConvLaunches, RunOnHopperAsMeasured) {
     const char* problem;
     const char* backend;
     MathMode math;
-    const char* choice;  // of the kernel's form, then the blocks of its last launch
+    const char* choice;  // the kernel's variant, then the blocks of its last launch
   } kPinned[] = {
       {"mb1ic1ih28oc6oh24kh5", "direct", MathMode::kFp32,
        "rows, 1x4 positions x 2 filters per thread; 5x3x1 of 32"},
@@ -607,7 +607,7 @@ TEST(ConvLaunches, SplitGemmSpreadsFewBlocks) {
   EXPECT_LE(4 * shared_bytes_of("mb64ic256ih56oc128kh1"), kOfMultiprocessor);
 }
 
-// The last rung of the ladder tensor_core is this form, and its row in the table says so.
+// The last rung of the ladder tensor_core is this kernel, and its row in the table says so.
 TEST(ConvLaunches, KeepFiltersOnTheShapesOfTheLadder) {
   census().begin(published_gpus()[kH200]);
   Stream stream(Device::cuda());

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kBarriers = 2 * kTmaBarrierBytes;  // of a stage
 
-/// A variant of the first form for fp16 tensors with rows of 128 bytes.
-TmaVariant first_form(int positions, int filters, int stages, int blocks, bool splits) {
+/// A variant that streams its filters, for fp16 tensors with rows of 128 bytes.
+TmaVariant streaming(int positions, int filters, int stages, int blocks, bool splits) {
   TmaVariant variant{};
   variant.positions = positions;
   variant.filters = filters;
@@ -29,8 +29,8 @@ TmaVariant first_form(int positions, int filters, int stages, int blocks, bool s
   return variant;
 }
 /// One that keeps its filters.
-TmaVariant kept_form(int filters, int runs) {
-  TmaVariant variant = first_form(64, filters, 0, 1, false);
+TmaVariant keeping(int filters, int runs) {
+  TmaVariant variant = streaming(64, filters, 0, 1, false);
   variant.threads = 288;
   variant.shared_bytes = 20 * 1024;
   variant.stores_pieces = true;
@@ -57,12 +57,12 @@ const char* const kProblems[] = {"mb1ic16ih7oc32oh7kh3ph1",      "mb1ic64ih56oc6
                                  "mb64ic64ih56oc1000oh56kh3ph1", "mb1ic8ih3iw200oc32kh1kw2dw127"};
 
 TEST(TmaChoice, LaunchesWhatTheKernelsCanRun) {
-  const std::vector<TmaVariant> variants = {first_form(128, 128, 6, 1, true),
-                                            first_form(64, 64, 12, 1, true),
-                                            first_form(128, 128, 3, 2, false),
-                                            kept_form(256, 1),
-                                            kept_form(128, 2),
-                                            kept_form(64, 2)};
+  const std::vector<TmaVariant> variants = {streaming(128, 128, 6, 1, true),
+                                            streaming(64, 64, 12, 1, true),
+                                            streaming(128, 128, 3, 2, false),
+                                            keeping(256, 1),
+                                            keeping(128, 2),
+                                            keeping(64, 2)};
   for (const char* text : kProblems) {
     for (const int multiprocessors : {1, 3, 66, 114, 132, 144}) {
       const Conv2dProblem problem = fp16(text);
@@ -71,7 +71,7 @@ TEST(TmaChoice, LaunchesWhatTheKernelsCanRun) {
                      std::to_string(variant.positions) + " " + std::to_string(variant.filters));
         const TmaChoice choice = choose(problem, variant, multiprocessors);
         if (choice.variant < 0) {
-          EXPECT_TRUE(variant.keeps_filters()) << "a variant of the first form supports every problem";
+          EXPECT_TRUE(variant.keeps_filters()) << "a variant that streams its filters supports every problem";
           continue;
         }
         const int64_t tiles = tma_tiles(problem, variant, choice.columns);
@@ -99,7 +99,7 @@ TEST(TmaChoice, LaunchesWhatTheKernelsCanRun) {
 }
 
 TEST(TmaChoice, SplitsOnlyWhereAllClustersRunAtOnce) {
-  const TmaVariant variant = first_form(64, 64, 12, 1, true);
+  const TmaVariant variant = streaming(64, 64, 12, 1, true);
   // 8 tiles of 72 products: the more parts the better.
   EXPECT_EQ(choose(fp16("mb1ic512ih7oc512oh7kh3ph1"), variant).parts, 8);
   // 16 tiles: clusters of 8 would need 128 of 132 multiprocessors, more than the parts of a GPU hold in whole clusters.
@@ -112,7 +112,7 @@ TEST(TmaChoice, SplitsOnlyWhereAllClustersRunAtOnce) {
 
 TEST(TmaChoice, CountsTwoTilesWhereLaunchesCrowd) {
   // 98 tiles of 128 x 128 for 132 multiprocessors: with room for two blocks on each, some would have two tiles.
-  const TmaVariant alone = first_form(128, 128, 6, 1, false), crowded = first_form(128, 128, 3, 2, false);
+  const TmaVariant alone = streaming(128, 128, 6, 1, false), crowded = streaming(128, 128, 3, 2, false);
   const Conv2dProblem problem = fp16("mb8ic512ih28oc256oh28kh1");
   EXPECT_LT(choose(problem, alone).time_us, choose(problem, crowded).time_us);
   const Conv2dProblem few = fp16("mb1ic512ih28oc256oh28kh1"), many = fp16("mb64ic512ih28oc256oh28kh1");
@@ -121,7 +121,7 @@ TEST(TmaChoice, CountsTwoTilesWhereLaunchesCrowd) {
 }
 
 TEST(TmaChoice, LeavesOutWhatAVariantCannotStoreOrCopy) {
-  const TmaVariant kept = kept_form(64, 2);
+  const TmaVariant kept = keeping(64, 2);
   EXPECT_EQ(choose(fp16("mb1ic64ih8oc64kh3"), kept).variant, 0);
   EXPECT_EQ(choose(fp16("mb1ic64ih8oc60kh3"), kept).variant, -1);  // 120 bytes are no whole pieces
   EXPECT_EQ(choose(fp16("mb1ic64ih9oc64kh3sh2"), kept).variant,

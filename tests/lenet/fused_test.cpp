@@ -168,7 +168,7 @@ TEST_P(FusedBatch, PredictionsAreTheLogitsOwn) {
 INSTANTIATE_TEST_SUITE_P(Batches, FusedBatch, testing::ValuesIn(batches()),
                          [](const auto& instance) { return std::to_string(instance.param); });
 
-// A form of a backend's kernel, and images for each multiprocessor with which it is taken and one round is full.
+// A variant of a backend's kernel, and images for each multiprocessor with which it is taken and one round is full.
 struct Turn {
   const char *name, *backend;
   MathMode math;

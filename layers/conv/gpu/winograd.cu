@@ -61,7 +61,7 @@ int64_t tile_count(const Conv2dProblem& problem) {
 // Problems for which one kernel computes products and output transform: so few channels that a matrix product does not
 // pay off, and enough tiles to fill the GPU. 16 channels of kFewOut filters, transformed, are 8 KiB (3x3) or 18 KiB
 // (5x5) of shared memory, and 8,192 tiles are 64 blocks for each kFewOut filters. Both were chosen by hand: no file
-// compares the two forms.
+// compares the two variants.
 constexpr int kFewChannels = 16, kFewOut = 8;
 constexpr int64_t kFewChannelsTiles = 8192;
 bool has_few_channels(const Conv2dProblem& problem) {
@@ -193,7 +193,7 @@ class WinogradConv : public ConvKernel {
 
 class WinogradBackend : public ConvBackend {
  public:
-  /// If F(4x4, 3x3) suits, the larger workspace of both forms: a GPU that does not support it runs the three stages.
+  /// If F(4x4, 3x3) suits, the larger workspace of both variants: a GPU that does not support it runs three stages.
   size_t workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     const size_t three_stages =
         bytes_per_tile(problem) * static_cast<size_t>(chunk_tiles(problem, kDefaultWorkspace));
@@ -202,7 +202,7 @@ class WinogradBackend : public ConvBackend {
                          static_cast<size_t>(WinogradFused::chunk_blocks(problem, kDefaultWorkspace));
     return std::max(three_stages, fused);
   }
-  /// Bytes of the form that the current GPU runs: the fused one needs fewer.
+  /// Bytes of the variant that the current GPU runs: the fused one needs fewer.
   size_t min_workspace_bytes(const Conv2dProblem& problem, MathMode) const override {
     if (winograd_fused_suits(problem) && current_gpu_supports(fused_support))
       return WinogradFusedSizes(problem).block_bytes();
@@ -212,7 +212,7 @@ class WinogradBackend : public ConvBackend {
     const bool two_by_three = problem.r == 3 && !winograd_fused_suits(problem);
     ConvAccuracy accuracy = winograd_accuracy(problem, two_by_three ? kWinogradF23 : kWinogradSixInputs);
     // G of F(2, 3) contains only halves: with integers up to 4 all numbers are multiples of 1/4 below 81 * 16 * C/G,
-    // exact if C/G < 3,236. The other forms contain thirds and fifths.
+    // exact if C/G < 3,236. The other variants contain thirds and fifths.
     accuracy.exact_on_integers = two_by_three && problem.c / problem.groups < 3000;
     return accuracy;
   }

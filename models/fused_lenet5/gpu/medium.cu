@@ -28,12 +28,12 @@ namespace fused_lenet5 {
 namespace {
 
 using medium_lenet5::MediumArguments;
-using MediumTile = medium_lenet5::Tile;
+using MediumLayout = medium_lenet5::Layout;
 
 using MediumFunction = void (*)(MediumArguments);
 
 // One block: only for the early launch and the count of blocks at once.
-constexpr ClusterShape kShape{1, MediumTile::kThreads, MediumTile::kSharedBytes};
+constexpr ClusterShape kShape{1, MediumLayout::kThreads, MediumLayout::kSharedBytes};
 
 template <int kMaxImages, typename Pixel>
 MediumFunction kernel_for(ElementType output) {
@@ -49,17 +49,17 @@ MediumFunction kernel_for(const OperatorRequest& request) {
 class MediumOperator : public Operator {
  public:
   MediumOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
-      : math_(request.math), kernel_(kernel_for<MediumTile::kImages>(request)) {
+      : math_(request.math), kernel_(kernel_for<MediumLayout::kImages>(request)) {
     arguments_.count = request.batch();
     arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
     const int at_once = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
     if (at_once == 0) {
-      throw UnavailableError(concat("medium: no block with ", MediumTile::kSharedBytes,
+      throw UnavailableError(concat("medium: no block with ", MediumLayout::kSharedBytes,
                                     " bytes of shared memory fits on this GPU; use another backend"));
     }
     blocks_ = static_cast<int>(std::min<int64_t>(at_once, arguments_.count));
-    if (ceil_div(arguments_.count, blocks_) <= MediumTile::kFew) {
-      kernel_ = kernel_for<MediumTile::kFew>(request);
+    if (ceil_div(arguments_.count, blocks_) <= MediumLayout::kFew) {
+      kernel_ = kernel_for<MediumLayout::kFew>(request);
       (void)clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);  // prepares it
     }
     parameters_ = uploaded(medium_lenet5::pack_parameters(parameters, request.math), stream);
@@ -67,8 +67,8 @@ class MediumOperator : public Operator {
   }
   std::string detail() const override {
     // Some blocks have one image more than the others, and so other turns.
-    const int images = std::max(MediumTile::images_of_turn(ceil_div(arguments_.count, blocks_)),
-                                MediumTile::images_of_turn(arguments_.count / blocks_));
+    const int images = std::max(MediumLayout::images_of_turn(ceil_div(arguments_.count, blocks_)),
+                                MediumLayout::images_of_turn(arguments_.count / blocks_));
     return concat("Winograd F(4, 5) along rows, ", counted(blocks_, "block"), ", ", counted(images, "image"),
                   " at once", math_ == MathMode::kFp32 ? "" : concat(", ", to_string(math_), " weights"));
   }

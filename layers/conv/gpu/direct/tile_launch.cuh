@@ -1,4 +1,4 @@
-// Selection of the tile kernel's form for a problem, the work of one block, and the launch.
+// Selection of the tile kernel's variant for a problem, the work of one block, and the launch.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,7 @@ constexpr int kTmaMaxCorner = 127;  // of TMA: a box reaches as far to the right
 /// Elements of the operands in a piece.
 inline int tma_piece_elements(MathMode math) { return math == MathMode::kTf32 ? 4 : 8; }
 
-/// Times by which a variant of the first form is chosen, in microseconds.
+/// Times by which a variant that streams its filters is chosen, in microseconds.
 struct TmaTimes {
   double product;       // of a product, where the rate of a multiprocessor binds
   double tile;          // of a tile besides
@@ -52,7 +52,7 @@ struct TmaVariant {
   int kept_runs;              // most runs of a step of blocks that keep their filters; 0: they keep none
   TmaTimes us;                // by which it is chosen, if it keeps no filters
   TmaKeptTimes kept_us;       // by which it is chosen, if it keeps them
-  /// Whether a block keeps its filters in shared memory: the second form.
+  /// Whether a block keeps its filters in shared memory; else it streams them.
   bool keeps_filters() const { return kept_runs > 0; }
 };
 
@@ -99,8 +99,8 @@ struct TmaSplit {
   int parts;      // of a tile, a block each
 };
 
-/// Estimated time of a variant of the first form: a multiprocessor with many tiles is bound by the rate of their
-/// products, one with few by the latency of a product. The parts of a split tile are added up.
+/// Estimated time of a variant that streams its filters: a multiprocessor with many tiles is bound by the rate of
+/// their products, one with few by the latency of a product. The parts of a split tile are added up.
 inline double tma_estimated_us(const TmaSplit& split, const TmaVariant& variant, int multiprocessors) {
   constexpr double kSumUs = 0.75, kSumUsOfPart = 0.035;
   const int64_t tiles = split.tiles;
@@ -115,7 +115,7 @@ inline double tma_estimated_us(const TmaSplit& split, const TmaVariant& variant,
   return std::max(many, few) + (split.parts > 1 ? kSumUs + split.parts * kSumUsOfPart : 0);
 }
 
-/// The variant of the first form in the parts with the least estimated time.
+/// A variant that streams its filters, in the parts with the least estimated time.
 inline TmaChoice tma_choose_parts(const Conv2dProblem& problem, const TmaVariant& variant, MathMode math,
                                   int multiprocessors) {
   TmaChoice best;
@@ -193,15 +193,15 @@ inline TmaChoice tma_choose_kept(const Conv2dProblem& problem, const TmaVariant&
   return choice;
 }
 
-/// The variant with the least estimated time, of both forms. Null entries are variants that have no kernel for the
+/// The variant with the least estimated time, of both kernels. Null entries are variants that have no kernel for the
 /// problem.
 inline TmaChoice tma_choose(const Conv2dProblem& problem, MathMode math, int multiprocessors,
                             const std::vector<const TmaVariant*>& variants) {
   TmaChoice best;
   for (size_t i = 0; i < variants.size(); ++i) {
     if (!variants[i]) continue;
-    const auto choose_form = variants[i]->keeps_filters() ? tma_choose_kept : tma_choose_parts;
-    const TmaChoice choice = choose_form(problem, *variants[i], math, multiprocessors);
+    const auto choose_launch = variants[i]->keeps_filters() ? tma_choose_kept : tma_choose_parts;
+    const TmaChoice choice = choose_launch(problem, *variants[i], math, multiprocessors);
     if (choice.time_us >= best.time_us) continue;
     best = choice;
     best.variant = static_cast<int>(i);

@@ -1,4 +1,4 @@
-// The form of tma_kernel.cuh whose blocks keep their filters in shared memory.
+// The convolution of tma_kernel.cuh with blocks that keep their filters in shared memory.
 //
 // A block reads the filters of its tile once, and then nothing but inputs. An input that lies under several taps of a
 // row is copied once for all of them: wgmma swizzles by the address (PTX ISA, "Shared Memory Matrix Layout"), so that a
@@ -132,8 +132,8 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
 #pragma unroll 1
       for (int run = sizes.step_runs; run > 0; --run, offset += sizes.box_bytes) {
         const uint64_t tap_inputs = inputs + (offset >> 4);
-        const uint64_t a = Tile::kFiltersFirst ? filters : tap_inputs;
-        const uint64_t b = Tile::kFiltersFirst ? tap_inputs : filters;
+        const uint64_t a = Tile::kFiltersAsRows ? filters : tap_inputs;
+        const uint64_t b = Tile::kFiltersAsRows ? tap_inputs : filters;
         wgmma_hold(sums);
         wgmma_fence();
 #pragma unroll
@@ -241,7 +241,7 @@ __device__ __forceinline__ void tma_store_columns(const TmaShape& shape, const f
 
 // computes    as conv_tensor_core_tma_kernel with one part, y [N, P, Q, K]; a sum's products in the order of the steps
 // work split  persistent blocks, each with one tile of filters; a tile = kPositions positions x kFilters filters; two
-//             warpgroups multiply and store a tile each, one thread copies. With kFiltersFirst a product is 64 filters
+//             warpgroups multiply and store a tile each, one thread copies. With kFiltersAsRows a product is 64 filters
 //             x kPositions positions, else 64 positions x kFilters filters
 // memory      shared: all filters of a tile, then a ring of steps of inputs, both in swizzled rows of kRowBytes
 // requires    as conv_tensor_core_tma_kernel; stride 1 across or S = 1; K a multiple of 4 (of 16 bits: 8); filters and
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
     const int warp = static_cast<int>(threadIdx.x) / 32,
               position = tma_tile_start<Tile>(shape, tile).position;
     unsigned char* const staging = memory.staging + warp * Tile::kStagingRows * Tile::kStagingPitch;
-    if constexpr (Tile::kFiltersFirst) {
+    if constexpr (Tile::kFiltersAsRows) {
       tma_store_columns<Tile>(shape, memory.tile_bias, staging, y, position, first_filter, sums);
     } else {
       tma_store_rows<Tile>(shape, memory.tile_bias, staging, y, position + warp % kWarpgroupWarps * kWarpRows,

@@ -21,7 +21,7 @@ struct TmaShape {
   int parts;     // blocks of a cluster, each with a part of the products of the cluster's tile
   FastDivide by_filter_tiles, by_plane, by_q, by_runs, by_s;
   bool relu;
-  TmaKeptSizes kept;  // of the form that keeps the filters
+  TmaKeptSizes kept;  // of the kernel that keeps the filters
 };
 
 /// How a block stores a tile's sums.
@@ -112,7 +112,7 @@ struct Tma16BitTile : Sizes {
 constexpr int kStagedBytes = 128;  // of a row that is stored at a time
 constexpr int kWarpRows = 16;      // of a product of a warpgroup
 
-/// A tile of the form whose blocks keep all filters of a tile in shared memory: two warpgroups with a tile each, in
+/// A tile of the kernel whose blocks keep all filters of a tile in shared memory: two warpgroups with a tile each, in
 /// turns, NHWC. With more than 64 positions the 64 filters are operand A: a product of 64 x 64 reads shared memory at
 /// its whole rate, one of 64 x 192 at two thirds.
 template <MathMode kMode, TmaElements kElements, class RowBytes, class Filters, class Positions>
@@ -121,14 +121,14 @@ struct TmaKeptTile {
   static constexpr bool kNhwc = true, k16Bits = kElements != TmaElements::kFp32,
                         kBf16 = kElements == TmaElements::kBf16, kKeepsFilters = true, kSplits = false;
   static constexpr int kGroups = 2, kPositions = Positions::kValue, kFilters = Filters::kValue, kBlocks = 1;
-  static constexpr bool kFiltersFirst = kPositions > kWarpgroupRows;
-  static_assert(!kFiltersFirst || (kFilters == kWarpgroupRows && !k16Bits));
+  static constexpr bool kFiltersAsRows = kPositions > kWarpgroupRows;
+  static_assert(!kFiltersAsRows || (kFilters == kWarpgroupRows && !k16Bits));
   static constexpr int kRowBytes = RowBytes::kValue, kFilterBytes = kFilters * kRowBytes;
   static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
   // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
-  static constexpr int kStagingRows = kFiltersFirst ? 8 : kWarpRows;
+  static constexpr int kStagingRows = kFiltersAsRows ? 8 : kWarpRows;
   static constexpr int kStagingPitch =
-      kFiltersFirst ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);
+      kFiltersAsRows ? kWarpRows * 4 + 16 : kStagedBytes + (k16Bits ? 16 : 32);
   static constexpr int kStagingBytes = kGroups * kWarpgroupWarps * kStagingRows * kStagingPitch;
   static constexpr int kSharedBytes = kStagingBytes + kFilters * 4;  // and tma_kept_bytes()
   static constexpr int kChannels = kRowBytes / (kMath == MathMode::kTf32 ? 4 : 2);

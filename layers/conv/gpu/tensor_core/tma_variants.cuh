@@ -1,4 +1,4 @@
-// The tiles of the convolution that TMA feeds, of both forms (tensor_core/tma_kernel.cuh, tma_kept.cuh), with their
+// The tiles of the convolution that TMA feeds, of both kernels (tensor_core/tma_kernel.cuh, tma_kept.cuh), with their
 // kernels and the times by which tma_choice.h chooses among them.
 #pragma once
 

@@ -34,8 +34,8 @@ struct WinogradFusedSizes {
 /// counted, and enough blocks to keep a large GPU busy. It depends only on the problem, because the stated error bound
 /// depends on it.
 inline bool winograd_fused_suits(const Conv2dProblem& problem) {
-  // With fewer than kMinBlocks F(2x2, 3x3) runs. Chosen by hand: no file compares the two forms near 48 blocks. With 52
-  // blocks F(4x4, 3x3) takes 39 us where implicit_gemm takes 67 (128 channels, 28 x 28, batch 8:
+  // With fewer than kMinBlocks F(2x2, 3x3) runs. Chosen by hand: no file compares the two variants near 48 blocks. With
+  // 52 blocks F(4x4, 3x3) takes 39 us where implicit_gemm takes 67 (128 channels, 28 x 28, batch 8:
   // docs/results/2026-11-27-h100/reproduce.json).
   constexpr int64_t kMinBlocks = 48;
   if (problem.r != 3 || problem.groups != 1) return false;

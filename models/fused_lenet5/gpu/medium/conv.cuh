@@ -11,7 +11,7 @@
 
 #include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/fp32/conv1.cuh"
-#include "models/fused_lenet5/gpu/medium/tile.h"
+#include "models/fused_lenet5/gpu/medium/layout.h"
 #include "models/fused_lenet5/gpu/small/thread.cuh"
 
 namespace lenslet::medium_lenet5 {
@@ -31,17 +31,17 @@ template <typename Pixel>
 __device__ __forceinline__ void conv1_stage(const fused_lenet5::Fp32Constants& constants, const Pixel* pixels,
                                             float* maps, int images, int warp, int lane) {
   // A tile's pixels are transformed once for all filters of a warp; with up to two images more warps are faster.
-  const int filters = images <= 2 ? 1 : 3, warps = (Tile::kTiles * images + 31) / 32;
+  const int filters = images <= 2 ? 1 : 3, warps = (Layout::kTiles * images + 31) / 32;
   // Not from `warp`, which is uniform for the compiler: it would read weights to uniform registers, just before their
   // use.
   const int first = static_cast<int>(threadIdx.x) / 32 / warps * filters;
   const int task = warp % warps * 32 + lane;
-  if (first >= 6 || task >= Tile::kTiles * images) return;
-  const int image = task / Tile::kTiles, row = task % Tile::kTiles / Tile::kTileColumns,
-            column = task % Tile::kTileColumns;
-  fused_lenet5::fp32_conv1<Tile::kMap>(
-      constants, pixels + image * fused_lenet5::kPixels + row * Tile::kTilePixelRow + column * 4,
-      maps + image * Tile::kImage + row * Tile::kTilePooledRow + column * 2, first, filters);
+  if (first >= 6 || task >= Layout::kTiles * images) return;
+  const int image = task / Layout::kTiles, row = task % Layout::kTiles / Layout::kTileColumns,
+            column = task % Layout::kTileColumns;
+  fused_lenet5::fp32_conv1<Layout::kMap>(
+      constants, pixels + image * fused_lenet5::kPixels + row * Layout::kTilePixelRow + column * 4,
+      maps + image * Layout::kImage + row * Layout::kTilePooledRow + column * 2, first, filters);
 }
 
 /// Places in bytes: the compiler would multiply each exclusive or of floats by four.
@@ -56,12 +56,12 @@ __device__ __forceinline__ Float* at_byte(Float* maps, int place) {
 __device__ __forceinline__ void transform_stage(float* maps, int images, int warp, int lane) {
   const int half = lane / 16, row = lane % 16;
   const bool transforms = row < 12;
-  const int from = row * 12 + half * 4, to = Tile::point_place(half, row / 4, 0) + row % 4;
+  const int from = row * 12 + half * 4, to = Layout::point_place(half, row / 4, 0) + row % 4;
 #pragma unroll 1
-  for (int map = warp; map < 6 * images; map += Tile::kWarps) {
+  for (int map = warp; map < 6 * images; map += Layout::kWarps) {
     float d[8], v[8];
     if (transforms) {
-      const float* const source = maps + map * Tile::kMap + from;
+      const float* const source = maps + map * Layout::kMap + from;
       *reinterpret_cast<float4*>(d) = *reinterpret_cast<const float4*>(source);
       *reinterpret_cast<float4*>(d + 4) = *reinterpret_cast<const float4*>(source + 4);
     }
@@ -70,7 +70,7 @@ __device__ __forceinline__ void transform_stage(float* maps, int images, int war
       WinogradF45::input(d, v);
 #pragma unroll
       for (int point = 0; point < 8; ++point)
-        *at_byte(maps, (map * Tile::kMap + to) * kBytes ^ point * 4 * kBytes) = v[point];
+        *at_byte(maps, (map * Layout::kMap + to) * kBytes ^ point * 4 * kBytes) = v[point];
     }
   }
 }
@@ -80,19 +80,20 @@ template <int kFilters>
 __device__ __forceinline__ void conv2_point(const float* maps, int place, const float* filters,
                                             float (&sums)[8][kFilters]) {
   using Filters = std::conditional_t<kFilters == 4, float4, float2>;
-  const float* quads[Tile::kQuads];
+  const float* quads[Layout::kQuads];
 #pragma unroll
-  for (int i = 0; i < Tile::kQuads; ++i) quads[i] = at_byte(maps, place ^ i * 4 * kBytes) + i * Tile::kQuad;
+  for (int i = 0; i < Layout::kQuads; ++i)
+    quads[i] = at_byte(maps, place ^ i * 4 * kBytes) + i * Layout::kQuad;
 #pragma unroll 2
   for (int c = 0; c < 6; ++c) {
     float x[12], w[5 * kFilters];
 #pragma unroll
-    for (int i = 0; i < Tile::kQuads; ++i)
-      *reinterpret_cast<float4*>(x + 4 * i) = *reinterpret_cast<const float4*>(quads[i] + c * Tile::kMap);
+    for (int i = 0; i < Layout::kQuads; ++i)
+      *reinterpret_cast<float4*>(x + 4 * i) = *reinterpret_cast<const float4*>(quads[i] + c * Layout::kMap);
 #pragma unroll
     for (int r = 0; r < 5; ++r) {
       *reinterpret_cast<Filters*>(w + r * kFilters) =
-          *reinterpret_cast<const Filters*>(filters + c * Tile::kChannelFilters + r * 4);
+          *reinterpret_cast<const Filters*>(filters + c * Layout::kChannelFilters + r * 4);
     }
 #pragma unroll
     for (int r = 0; r < 5; ++r) {
@@ -153,12 +154,12 @@ struct Conv2Part {
   }
   __device__ __forceinline__ void multiply(const float* maps, const float* parameters, int lane) {
     const int point = lane % 8, at = first(lane);
-    conv2_point(maps, (image * Tile::kImage + Tile::point_place(lane / 8 % 2, 0, point)) * kBytes,
-                parameters + at / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + at % 4, sums);
+    conv2_point(maps, (image * Layout::kImage + Layout::point_place(lane / 8 % 2, 0, point)) * kBytes,
+                parameters + at / 4 * Layout::kQuadFilters + point * Layout::kPointFilters + at % 4, sums);
   }
   __device__ __forceinline__ void store(float* maps, int k, int lane, float2 pooled) const {
-    *reinterpret_cast<float2*>(maps + image * Tile::kImage + Tile::kH2 + own(k, lane) * 16 + (lane & 3) * 4 +
-                               lane / 8 % 2 * 2) = pooled;
+    *reinterpret_cast<float2*>(maps + image * Layout::kImage + Layout::kH2 + own(k, lane) * 16 +
+                               (lane & 3) * 4 + lane / 8 % 2 * 2) = pooled;
   }
 };
 
@@ -187,8 +188,9 @@ __device__ __forceinline__ void exchange_in_shared(const Conv2Part<4>& part, flo
                                                    int lane) {
   // Pairs of rows [8 points][8 lanes that read them], exchanged so that writes as well as reads are in different banks.
   constexpr int kPair = sizeof(float2);
-  const int point = lane % 8, group = part.image * Tile::kImage + part.sharer * Tile::kExchange +
-                                      lane / 16 * Tile::kExchangeGroups + lane / 8 % 2 * Tile::kExchangeGroup;
+  const int point = lane % 8, group = part.image * Layout::kImage + part.sharer * Layout::kExchange +
+                                      lane / 16 * Layout::kExchangeGroups +
+                                      lane / 8 % 2 * Layout::kExchangeGroup;
   const int written = group * 4 + point * 9 * kPair, read = group * 4 + point * kPair;
   char* const bytes = reinterpret_cast<char*>(maps);
   float2 pooled[2];
@@ -221,8 +223,8 @@ __device__ __forceinline__ void exchange_in_shared(const Conv2Part<4>& part, flo
 template <int kMaxImages>
 __device__ __forceinline__ void conv2_stage(float* maps, const float* parameters, int images, int warp,
                                             int lane) {
-  const float* const bias = parameters + Tile::kBias2;
-  if constexpr (kMaxImages <= Tile::kFew) {
+  const float* const bias = parameters + Layout::kBias2;
+  if constexpr (kMaxImages <= Layout::kFew) {
     Conv2Part<2> two(0, warp);
     const bool computes = two.image < images;
     float2 pooled{};
@@ -233,7 +235,7 @@ __device__ __forceinline__ void conv2_stage(float* maps, const float* parameters
     __syncthreads();  // h2 overwrites V
     if (computes) two.store(maps, 0, lane, pooled);
   } else {
-    const bool few = images <= Tile::kFew;
+    const bool few = images <= Layout::kFew;
     Conv2Part<2> two(few ? 0 : 8, warp);
     Conv2Part<4> four(0, warp);
     const bool computes_two = two.image < images, computes_four = !few && four.image < images;

@@ -14,7 +14,7 @@ struct MediumArguments {
   void* output;          // [count, 10] logits, [count] predictions, or [count] labels with `probabilities`
   float* probabilities;  // [count]; null: in the predictions
   int64_t count;
-  const float* packed;  // in the order of Tile
+  const float* packed;  // in the order of Layout
   fused_lenet5::Fp32Constants constants;
 };
 
@@ -35,33 +35,33 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 //             all images at once; fc3: a warp an image
 // memory      226 KB per block: all parameters but conv1's, copied while conv1 runs, and 4.6 KB per image, for h1, V,
 //             what lanes exchange, h2, f1 and f2 in turn
-// requires    compute capability 9.0, Tile::kSharedBytes, an image for each block and, if kMaxImages is Tile::kFew, at
-//             most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
+// requires    compute capability 9.0, Layout::kSharedBytes, an image for each block and, if kMaxImages is Layout::kFew,
+//             at most so many (medium_support() checks the GPU, MediumOperator chooses the kernel and the blocks)
 // measured    H200, 256 / 1,000 images of bytes, fp32, predictions: 6.469 / 13.40 us
 //             (docs/results/2026-11-30-h200/bench-batches.json)
 template <int kMaxImages, typename Pixel, typename Output>
-__global__ void __launch_bounds__(Tile::kThreads, 1)
+__global__ void __launch_bounds__(Layout::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
   using namespace small_lenet5;
-  using medium_lenet5::Tile;
+  using medium_lenet5::Layout;
   extern __shared__ __align__(128) float shared[];
   __shared__ uint64_t conv2_arrived, linear_arrived;
   float* const parameters = shared;
-  float* const maps = shared + Tile::kFloats;
+  float* const maps = shared + Layout::kFloats;
 
   let_next_launch_begin();
   // The shuffle makes the value uniform over a warp for the compiler, which computes places from it once for all lanes.
   const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
-  __builtin_assume(warp >= 0 && warp < Tile::kWarps);
+  __builtin_assume(warp >= 0 && warp < Layout::kWarps);
   if (threadIdx.x == 0) {
     barrier_init(&conv2_arrived);
     barrier_init(&linear_arrived);
     fence_barrier_init();
-    constexpr int kConv2Bytes = Tile::kConv2Floats * 4, kLinearBytes = Tile::kLinearFloats * 4;
+    constexpr int kConv2Bytes = Layout::kConv2Floats * 4, kLinearBytes = Layout::kLinearFloats * 4;
     barrier_arrive_expect(&conv2_arrived, kConv2Bytes);
     bulk_copy(parameters, args.packed, kConv2Bytes, &conv2_arrived);
     barrier_arrive_expect(&linear_arrived, kLinearBytes);
-    bulk_copy(parameters + Tile::kConv2Floats, args.packed + Tile::kConv2Floats, kLinearBytes,
+    bulk_copy(parameters + Layout::kConv2Floats, args.packed + Layout::kConv2Floats, kLinearBytes,
               &linear_arrived);
   }
   wait_for_launch_before();
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   int64_t first = block * share + min(block, rest), left = share + (block < rest ? 1 : 0);
 #pragma unroll 1
   while (left > 0) {
-    const int images = kMaxImages <= Tile::kFew ? static_cast<int>(left) : Tile::images_of_turn(left);
+    const int images = kMaxImages <= Layout::kFew ? static_cast<int>(left) : Layout::images_of_turn(left);
     int lane = lane_of();
     conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
                 images, warp, lane);
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       hidden_layers<2>(maps, parameters, images, warp, lane);
     } else if (images == 3) {
       hidden_layers<3>(maps, parameters, images, warp, lane);
-    } else if constexpr (kMaxImages > Tile::kFew) {
+    } else if constexpr (kMaxImages > Layout::kFew) {
       if (images == 4) {
         hidden_layers<4>(maps, parameters, images, warp, lane);
       } else if (images <= 6) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       }
     }
     if (warp < images) {
-      const float logit = last_layer(maps + warp * Tile::kImage + Tile::kF2, parameters, lane);
+      const float logit = last_layer(maps + warp * Layout::kImage + Layout::kF2, parameters, lane);
       store_answer(static_cast<Output*>(args.output), args.probabilities, first + warp, logit, lane);
     }
     first += images;

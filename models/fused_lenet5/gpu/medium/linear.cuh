@@ -5,7 +5,7 @@
 #pragma once
 
 #include "framework/instructions/warp.cuh"
-#include "models/fused_lenet5/gpu/medium/tile.h"
+#include "models/fused_lenet5/gpu/medium/layout.h"
 #include "models/fused_lenet5/gpu/small/thread.cuh"
 
 namespace lenslet::medium_lenet5 {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void sum_exchanged(float* values) {
 template <int kGroup>
 __device__ __forceinline__ void store_outputs(float* sums, float* activations, const float* bias, int images,
                                               int outputs, int warp, int lane) {
-  constexpr int kSums = kGroup * Tile::kOutputs;
+  constexpr int kSums = kGroup * Layout::kOutputs;
   sum_exchanged<16, kSums, kExchangedSteps<kGroup>>(sums);
   // The lane then has kSums / 32 values, or shares one with its neighbours.
   constexpr int kKept = kSums < 32 ? 1 : kSums / 32, kSharers = kSums < 32 ? 32 / kSums : 1;
@@ -58,9 +58,9 @@ __device__ __forceinline__ void store_outputs(float* sums, float* activations, c
 #pragma unroll
   for (int i = 0; i < kKept; ++i) {
     const int index = lane / kSharers * kKept + i;
-    const int image = index / Tile::kOutputs, output = warp * Tile::kOutputs + index % Tile::kOutputs;
+    const int image = index / Layout::kOutputs, output = warp * Layout::kOutputs + index % Layout::kOutputs;
     if (image < images && output < outputs)
-      activations[image * Tile::kImage + output] = fused_lenet5::relu_bits(sums[i] + bias[output]);
+      activations[image * Layout::kImage + output] = fused_lenet5::relu_bits(sums[i] + bias[output]);
   }
 }
 
@@ -71,11 +71,11 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
                                              const float* bias, int images, int outputs, int warp, int lane) {
   using G = Group<kGroup>;
   constexpr int kAtOnce = kGroup > 8 ? 1 : kGroup;  // images whose inputs are in registers
-  float sums[kGroup * Tile::kOutputs] = {};
-  const float* const own = weights + warp * Tile::kOutputs * kInputs + 4 * lane;
+  float sums[kGroup * Layout::kOutputs] = {};
+  const float* const own = weights + warp * Layout::kOutputs * kInputs + 4 * lane;
   const float* const inputs = activations + x + 4 * lane;
 #pragma unroll
-  for (int step = 0; step < kInputs; step += Tile::kStep) {
+  for (int step = 0; step < kInputs; step += Layout::kStep) {
 #pragma unroll
     for (int at = 0; at < kGroup; at += kAtOnce) {
       // Otherwise the compiler reads the inputs of both steps at once, for which eight images leave no registers.
@@ -91,14 +91,14 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
         } else {
           image = exchanged_image<G::kFirst>(place, lane);
         }
-        v[i] = *reinterpret_cast<const float4*>(inputs + image * Tile::kImage + step);
+        v[i] = *reinterpret_cast<const float4*>(inputs + image * Layout::kImage + step);
       }
 #pragma unroll
-      for (int n = 0; n < Tile::kOutputs; ++n) {
+      for (int n = 0; n < Layout::kOutputs; ++n) {
         const float4 w = *reinterpret_cast<const float4*>(own + n * kInputs + step);
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
-          float& sum = sums[(at + i) * Tile::kOutputs + n];
+          float& sum = sums[(at + i) * Layout::kOutputs + n];
           sum = fmaf(w.x, v[i].x, sum);
           sum = fmaf(w.y, v[i].y, sum);
           sum = fmaf(w.z, v[i].z, sum);
@@ -109,7 +109,7 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
   }
   store_outputs<G::kFirst>(sums, activations + y, bias, images, outputs, warp, lane);
   if constexpr (G::kRest > 0) {
-    store_outputs<G::kRest>(sums + G::kFirst * Tile::kOutputs, activations + G::kFirst * Tile::kImage + y,
+    store_outputs<G::kRest>(sums + G::kFirst * Layout::kOutputs, activations + G::kFirst * Layout::kImage + y,
                             bias, images - G::kFirst, outputs, warp, lane);
   }
 }
@@ -118,19 +118,21 @@ __device__ __forceinline__ void linear_layer(float* activations, int x, int y, c
 template <int kGroup>
 __device__ __forceinline__ void hidden_layers(float* activations, const float* parameters, int images,
                                               int warp, int lane) {
-  if (warp < Tile::kFc1Warps) {
-    linear_layer<kGroup, Tile::kFc1Inputs>(activations, Tile::kH2, Tile::kF1, parameters + Tile::kFc1,
-                                           parameters + Tile::kBiasF1, images, Tile::kFc1Outputs, warp, lane);
-  } else if (lane < Tile::kStep - Tile::kFc2Inputs) {
+  if (warp < Layout::kFc1Warps) {
+    linear_layer<kGroup, Layout::kFc1Inputs>(activations, Layout::kH2, Layout::kF1, parameters + Layout::kFc1,
+                                             parameters + Layout::kBiasF1, images, Layout::kFc1Outputs, warp,
+                                             lane);
+  } else if (lane < Layout::kStep - Layout::kFc2Inputs) {
     // fc2 reads 128 inputs: these are multiplied by weights of the next output.
-    float* const beyond = activations + Tile::kF1 + Tile::kFc2Inputs + lane;
+    float* const beyond = activations + Layout::kF1 + Layout::kFc2Inputs + lane;
 #pragma unroll
-    for (int image = 0; image < kGroup; ++image) beyond[image * Tile::kImage] = 0;
+    for (int image = 0; image < kGroup; ++image) beyond[image * Layout::kImage] = 0;
   }
   __syncthreads();
-  if (warp < Tile::kFc2Warps) {
-    linear_layer<kGroup, Tile::kFc2Inputs>(activations, Tile::kF1, Tile::kF2, parameters + Tile::kFc2,
-                                           parameters + Tile::kBiasF2, images, Tile::kFc2Outputs, warp, lane);
+  if (warp < Layout::kFc2Warps) {
+    linear_layer<kGroup, Layout::kFc2Inputs>(activations, Layout::kF1, Layout::kF2, parameters + Layout::kFc2,
+                                             parameters + Layout::kBiasF2, images, Layout::kFc2Outputs, warp,
+                                             lane);
   }
   __syncthreads();
 }
@@ -142,11 +144,12 @@ __device__ __forceinline__ float last_layer(const float* f2, const float* parame
 #pragma unroll
   for (int i = 0; i < 7; ++i) {
     const float4 x = reinterpret_cast<const float4*>(f2)[part + 3 * i];
-    const float4 w = *reinterpret_cast<const float4*>(parameters + Tile::kFc3 + i * Tile::kStep + 4 * lane);
+    const float4 w =
+        *reinterpret_cast<const float4*>(parameters + Layout::kFc3 + i * Layout::kStep + 4 * lane);
     sum = {fmaf(w.x, x.x, sum.x), fmaf(w.y, x.y, sum.y), fmaf(w.z, x.z, sum.z), fmaf(w.w, x.w, sum.w)};
   }
   const float all = (sum.x + sum.y) + (sum.z + sum.w);
-  return parameters[Tile::kBiasF3 + lane % fused_lenet5::kClasses] +
+  return parameters[Layout::kBiasF3 + lane % fused_lenet5::kClasses] +
          (all + __shfl_down_sync(kAllLanes, all, 10) + __shfl_down_sync(kAllLanes, all, 20));
 }
 

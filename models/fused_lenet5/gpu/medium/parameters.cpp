@@ -18,7 +18,7 @@ void pack_conv2(const Tensor& weight, MathMode math, float* packed) {
         for (int s = 0; s < 5; ++s)
           taps[s] = rounded_weight(weight.data()[((k * 6 + c) * 5 + r) * 5 + s], math);
         for (int point = 0; point < 8; ++point) {
-          packed[k / 4 * Tile::kQuadFilters + point * Tile::kPointFilters + c * Tile::kChannelFilters +
+          packed[k / 4 * Layout::kQuadFilters + point * Layout::kPointFilters + c * Layout::kChannelFilters +
                  r * 4 + k % 4] = fused_lenet5::winograd_weight(point, taps);
         }
       }
@@ -37,7 +37,7 @@ void pack_fc3(const Tensor& weight, MathMode math, float* packed) {
   for (int i = 0; i < 7; ++i) {
     for (int lane = 0; lane < 30; ++lane) {
       for (int e = 0; e < 4; ++e) {
-        packed[i * Tile::kStep + 4 * lane + e] =
+        packed[i * Layout::kStep + 4 * lane + e] =
             rounded_weight(weight.data()[lane % 10 * 84 + 4 * (lane / 10 + 3 * i) + e], math);
       }
     }
@@ -47,15 +47,15 @@ void pack_fc3(const Tensor& weight, MathMode math, float* packed) {
 }  // namespace
 
 std::vector<float> pack_parameters(const Lenet5Parameters& parameters, MathMode math) {
-  std::vector<float> packed(Tile::kFloats, 0.0f);
+  std::vector<float> packed(Layout::kFloats, 0.0f);
   pack_conv2(parameters.conv2_weight, math, packed.data());
-  pack_linear(parameters.fc1_weight, math, packed.data() + Tile::kFc1);
-  pack_linear(parameters.fc2_weight, math, packed.data() + Tile::kFc2);
-  pack_fc3(parameters.fc3_weight, math, packed.data() + Tile::kFc3);
-  std::copy_n(parameters.conv2_bias.data(), 16, packed.data() + Tile::kBias2);
-  std::copy_n(parameters.fc1_bias.data(), 120, packed.data() + Tile::kBiasF1);
-  std::copy_n(parameters.fc2_bias.data(), 84, packed.data() + Tile::kBiasF2);
-  std::copy_n(parameters.fc3_bias.data(), 10, packed.data() + Tile::kBiasF3);
+  pack_linear(parameters.fc1_weight, math, packed.data() + Layout::kFc1);
+  pack_linear(parameters.fc2_weight, math, packed.data() + Layout::kFc2);
+  pack_fc3(parameters.fc3_weight, math, packed.data() + Layout::kFc3);
+  std::copy_n(parameters.conv2_bias.data(), 16, packed.data() + Layout::kBias2);
+  std::copy_n(parameters.fc1_bias.data(), 120, packed.data() + Layout::kBiasF1);
+  std::copy_n(parameters.fc2_bias.data(), 84, packed.data() + Layout::kBiasF2);
+  std::copy_n(parameters.fc3_bias.data(), 10, packed.data() + Layout::kBiasF3);
   return packed;
 }
 

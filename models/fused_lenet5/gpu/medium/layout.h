@@ -8,7 +8,7 @@
 
 namespace lenslet::medium_lenet5 {
 
-struct Tile {
+struct Layout {
   static constexpr int kThreads = 512, kWarps = kThreads / 32;  // 128 registers per thread
   static constexpr int kImages = 10, kFew = 3;                  // most of a turn; in the kernel for few
   /// Images of the next turn of `left`: as few turns as possible, and eight images where that takes no more of them,
