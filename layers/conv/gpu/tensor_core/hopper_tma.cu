@@ -183,7 +183,7 @@ class TensorCoreTma : public ConvKernel {
     const int columns = problem_.s, elements = tma_piece_elements(math_),
               channels = tma_run_channels(*variant_, math_);
     const int pieces = variant_->row_bytes / kTmaPieceBytes;
-    const int tap_runs = variant_->keeps_filters() ? shape_.kept.step_runs : shape_.runs;
+    const int tap_runs = variant_->keeps_filters() ? variant_->kept_runs : shape_.runs;
     const int64_t bytes = int64_t{filter_tiles} * shape_.products * variant_->filters * variant_->row_bytes;
     std::vector<float> packed(static_cast<size_t>(bytes / 4), 0.0f);  // all zero bits, in fp16 too
     auto* target = reinterpret_cast<unsigned char*>(packed.data());

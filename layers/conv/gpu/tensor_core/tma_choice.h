@@ -49,7 +49,7 @@ struct TmaVariant {
   int output_bytes;           // of an element of y
   bool splits;                // a tile may be split over a cluster
   bool stores_pieces;         // filters of y come in whole pieces of 16 bytes
-  int kept_runs;              // most runs of a step of blocks that keep their filters; 0: they keep none
+  int kept_runs;              // of a step of blocks that keep their filters; 0: they keep none
   TmaTimes us;                // by which it is chosen, if it keeps no filters
   TmaKeptTimes kept_us;       // by which it is chosen, if it keeps them
   /// Whether a block keeps its filters in shared memory; else it streams them.
@@ -141,23 +141,24 @@ inline TmaChoice tma_choose_parts(const Conv2dProblem& problem, const TmaVariant
   return best;
 }
 
-/// The sizes of a variant that keeps the filters. There are no stages if they do not fit.
+/// The sizes of a variant that keeps the filters. There are no stages if they do not fit, or if a step's runs do not
+/// divide those of all channels.
 inline TmaKeptSizes tma_kept_sizes(const Conv2dProblem& problem, const TmaVariant& variant, MathMode math) {
   constexpr int kSwizzledBytes = 1024, kMinStages = 3, kMaxStages = 8;
   const int reach = (problem.s - 1) * problem.dilation_w,
             copied = (variant.positions + reach) * variant.row_bytes;
   const int runs = tma_runs(problem, variant, math);
   TmaKeptSizes sizes{};
-  sizes.step_runs = std::min(runs, variant.kept_runs);
-  while (runs % sizes.step_runs != 0) --sizes.step_runs;
-  sizes.row_steps = runs / sizes.step_runs;
+  if (runs % variant.kept_runs != 0) return sizes;
+  sizes.row_steps = runs / variant.kept_runs;
   sizes.q = problem.q();
   sizes.columns = sizes.q + reach;
   sizes.box_bytes = static_cast<int>(round_up(copied, kSwizzledBytes));
   sizes.tap_bytes = problem.dilation_w * variant.row_bytes;
-  sizes.stage_bytes = sizes.step_runs * sizes.box_bytes;
-  sizes.copied_bytes = sizes.step_runs * copied;
-  const int64_t products = int64_t{problem.s} * sizes.step_runs, steps = int64_t{problem.r} * sizes.row_steps;
+  sizes.stage_bytes = variant.kept_runs * sizes.box_bytes;
+  sizes.copied_bytes = variant.kept_runs * copied;
+  const int64_t products = int64_t{problem.s} * variant.kept_runs,
+                steps = int64_t{problem.r} * sizes.row_steps;
   const int64_t filter_bytes = products * variant.filters * variant.row_bytes;
   if (steps * filter_bytes + sizes.stage_bytes > GpuLimits::kHopperSharedBytes) return sizes;
   sizes.steps = static_cast<int>(steps);
@@ -175,12 +176,13 @@ inline TmaChoice tma_choose_kept(const Conv2dProblem& problem, const TmaVariant&
   const bool moves_by_one = problem.s == 1 || problem.stride_w == 1;  // from a position to the next
   if (!moves_by_one || problem.pad_w > kTmaMaxCorner || !tma_stores(problem, variant)) return choice;
   const TmaKeptSizes sizes = tma_kept_sizes(problem, variant, math);
+  if (sizes.stages == 0) return choice;
   const int64_t positions = int64_t{problem.n} * problem.p() * sizes.columns;
   const int64_t filter_tiles = ceil_div(problem.k, variant.filters),
                 position_tiles = tma_position_tiles(problem, variant, sizes.columns);
   const int64_t blocks =
       std::min(position_tiles, multiprocessors / filter_tiles);  // for each tile of filters
-  if (sizes.stages == 0 || blocks == 0 || positions > GpuLimits::kElements) return choice;
+  if (blocks == 0 || positions > GpuLimits::kElements) return choice;
   const auto tiles = static_cast<double>(ceil_div(position_tiles, blocks));
   const TmaKeptTimes& us = variant.kept_us;
   const double tile_us = tma_products(problem, variant, math) * us.product +

@@ -91,7 +91,8 @@ __device__ __forceinline__ void tma_load_kept(const TmaShape& shape, const CUten
       uint32_t inputs = memory.stages + ring.index * sizes.stage_bytes;
       barrier_wait(free, ring.parity ^ 1);
       barrier_arrive_expect(full, sizes.copied_bytes);
-      for (int run = 0; run < sizes.step_runs; ++run) {
+#pragma unroll
+      for (int run = 0; run < Tile::kRuns; ++run) {
         im2col_copy(inputs, x, start, full);
         start.c += Tile::kChannels;
         inputs += sizes.box_bytes;
@@ -118,20 +119,19 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
   uint64_t filters = swizzled_operand_descriptor<Tile::kRowBytes>(memory.filters);
   int step = 0;
 #pragma unroll 1
-  do {
+  do {  // not for, as below: ptxas would allow for no products, and issue more instructions between two
     const uint32_t full = memory.barriers + ring.index * kBarrierPairBytes;
     barrier_wait(memory.filter_barriers + step * kBarrierBytes, 0);
     barrier_wait(full, ring.parity);
     if (signals && step == sizes.steps - 1) barrier_arrive(next_turn);
-    const uint64_t inputs =
+    uint64_t inputs =
         swizzled_operand_descriptor<Tile::kRowBytes>(memory.stages + ring.index * sizes.stage_bytes);
-    int tap_offset = 0;
+    int taps = shape.s;
 #pragma unroll 1
-    for (int tap = shape.s; tap > 0; --tap, tap_offset += sizes.tap_bytes) {
-      int offset = tap_offset;
-#pragma unroll 1
-      for (int run = sizes.step_runs; run > 0; --run, offset += sizes.box_bytes) {
-        const uint64_t tap_inputs = inputs + (offset >> 4);
+    do {
+#pragma unroll
+      for (int run = 0; run < Tile::kRuns; ++run) {
+        const uint64_t tap_inputs = inputs + run * (sizes.box_bytes >> 4);
         const uint64_t a = Tile::kFiltersAsRows ? filters : tap_inputs;
         const uint64_t b = Tile::kFiltersAsRows ? tap_inputs : filters;
         wgmma_hold(sums);
@@ -147,7 +147,8 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
         read = 0;
         filters += Tile::kFilterBytes >> 4;
       }
-    }
+      inputs += sizes.tap_bytes >> 4;
+    } while (--taps > 0);
     read = full + kBarrierBytes;
     ring.advance(sizes.stages);
   } while (++step < sizes.steps);
@@ -161,7 +162,7 @@ __device__ __forceinline__ void tma_multiply_kept(const TmaShape& shape, const T
 /// sums, as tma_store_all_16_bits() does, took longer than a turn in a trial. `tile_bias` is in shared memory.
 template <class Tile, int kSums>
 __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const float* tile_bias,
-                                               unsigned char* staging, float* __restrict__ y, int position,
+                                               unsigned char* staging, void* __restrict__ y, int position,
                                                int first_filter, const float (&sums)[kSums]) {
   constexpr int kElementBytes = Tile::k16Bits ? 2 : 4, kColumns = kStagedBytes / kElementBytes;
   constexpr int kPitch = Tile::kStagingPitch, kPieces = kStagedBytes / 16, kRowsAtOnce = 32 / kPieces;
@@ -198,8 +199,8 @@ __device__ __forceinline__ void tma_store_rows(const TmaShape& shape, const floa
 #pragma unroll
     for (int i = 0; i < kWarpRows / kRowsAtOnce; ++i) {
       const int place = __shfl_sync(kAllLanes, output, i * kRowsAtOnce + lane / kPieces);
-      unsigned char* const target = reinterpret_cast<unsigned char*>(y) +
-                                    (static_cast<int64_t>(place) * shape.k + filter) * kElementBytes;
+      unsigned char* const target =
+          static_cast<unsigned char*>(y) + (static_cast<int64_t>(place) * shape.k + filter) * kElementBytes;
       if (place < shape.positions && filter < shape.k) *reinterpret_cast<uint4*>(target) = pieces[i];
     }
     __syncwarp();
@@ -253,7 +254,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
     const TmaShape shape, const __grid_constant__ TmaMaps maps,
     const unsigned char* __restrict__ filters,  // [filter tiles, products, kFilters] rows of kRowBytes, swizzled
     const float* __restrict__ bias,             // [filter tiles * kFilters]
-    float* __restrict__ y) {                    // [N, P, Q, K]; with k16Bits of 16 bits
+    void* __restrict__ y) {                     // [N, P, Q, K]; fp32, with k16Bits fp16 or bf16
   extern __shared__ __align__(1024) unsigned char shared[];
   const TmaKeptSizes& sizes = shape.kept;
   const TmaKeptMemory memory = tma_kept_memory<Tile>(shared, sizes);
@@ -294,7 +295,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1) conv_tensor_core_kept_kerne
               position = tma_tile_start<Tile>(shape, tile).position;
     unsigned char* const staging = memory.staging + warp * Tile::kStagingRows * Tile::kStagingPitch;
     if constexpr (Tile::kFiltersAsRows) {
-      tma_store_columns<Tile>(shape, memory.tile_bias, staging, y, position, first_filter, sums);
+      tma_store_columns<Tile>(shape, memory.tile_bias, staging, static_cast<float*>(y), position,
+                              first_filter, sums);
     } else {
       tma_store_rows<Tile>(shape, memory.tile_bias, staging, y, position + warp % kWarpgroupWarps * kWarpRows,
                            first_filter, sums);

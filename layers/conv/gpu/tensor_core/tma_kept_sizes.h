@@ -15,12 +15,12 @@ namespace lenslet {
 /// columns to the right of the last one. So positions count the columns of the padded input; the last (S - 1) *
 /// dilation sums of a row are dropped.
 struct TmaKeptSizes {
-  int steps, row_steps, step_runs;  // of a tile; of a row of the filters; runs of a step
-  int step_filter_bytes;            // of a tile's filters for a step
-  int q, columns;                   // Q, and with the dropped columns
-  int box_bytes, copied_bytes;      // from box to box; of all boxes of a step, as copies count them
-  int tap_bytes;                    // from the inputs of a tap to those of the next
-  int stages, stage_bytes;          // of the ring of inputs
+  int steps, row_steps;         // of a tile; of a row of the filters
+  int step_filter_bytes;        // of a tile's filters for a step
+  int q, columns;               // Q, and with the dropped columns
+  int box_bytes, copied_bytes;  // from box to box; of all boxes of a step, as copies count them
+  int tap_bytes;                // from the inputs of a tap to those of the next
+  int stages, stage_bytes;      // of the ring of inputs
 };
 
 constexpr int kTmaBarrierBytes = 8;  // kBarrierBytes of framework/instructions/barrier.cuh

@@ -46,6 +46,11 @@ template <int kCount>
 struct Filters {
   static constexpr int kValue = kCount;
 };
+/// Runs of a step.
+template <int kCount>
+struct Runs {
+  static constexpr int kValue = kCount;
+};
 template <int kCount>
 struct Stages {
   static constexpr int kValue = kCount;
@@ -115,7 +120,7 @@ constexpr int kWarpRows = 16;      // of a product of a warpgroup
 /// A tile of the kernel whose blocks keep all filters of a tile in shared memory: two warpgroups with a tile each, in
 /// turns, NHWC. With more than 64 positions the 64 filters are operand A: a product of 64 x 64 reads shared memory at
 /// its whole rate, one of 64 x 192 at two thirds.
-template <MathMode kMode, TmaElements kElements, class RowBytes, class Filters, class Positions>
+template <MathMode kMode, TmaElements kElements, class RowBytes, class Filters, class Positions, class Runs>
 struct TmaKeptTile {
   static constexpr MathMode kMath = kMode;
   static constexpr bool kNhwc = true, k16Bits = kElements != TmaElements::kFp32,
@@ -123,7 +128,8 @@ struct TmaKeptTile {
   static constexpr int kGroups = 2, kPositions = Positions::kValue, kFilters = Filters::kValue, kBlocks = 1;
   static constexpr bool kFiltersAsRows = kPositions > kWarpgroupRows;
   static_assert(!kFiltersAsRows || (kFilters == kWarpgroupRows && !k16Bits));
-  static constexpr int kRowBytes = RowBytes::kValue, kFilterBytes = kFilters * kRowBytes;
+  static constexpr int kRowBytes = RowBytes::kValue, kFilterBytes = kFilters * kRowBytes,
+                       kRuns = Runs::kValue;
   static constexpr TmaStores kStores = TmaStores::kFromRegisters;  // by way of shared memory
   // A pass of a warp in shared memory: positions, and their pitch, without bank conflicts.
   static constexpr int kStagingRows = kFiltersAsRows ? 8 : kWarpRows;
