@@ -41,12 +41,12 @@ constexpr size_t kMinPaper = 4;           // at least 1/kMinPaper of the samples
 constexpr double kClearer = 1.3;   // a channel with this many times the contrast is read instead of luma
 constexpr float kMinDepth = 0.5f;  // grey levels: less is rounding
 
-// A picture's grey plane, and every stride-th pixel of it: these samples are enough to fit the paper.
 // Pixels from one sample to the next.
 int stride_of(const Plane& grey) {
   return static_cast<int>(ceil_div(std::max(grey.width, grey.height), kMaxSamples));
 }
 
+// A picture's grey plane, and every stride-th pixel of it: these samples are enough to fit the paper.
 struct Sampled {
   const Plane& full;
   int stride;

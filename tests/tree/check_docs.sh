@@ -6,7 +6,7 @@
 # of --help and each of CMake (LENSLET_…) stands on a page, and each -DLENSLET_… of a page is an option. The functions
 # of tables with the headings `file` and `function` are declared or defined in their files, and so are those that text
 # places: "`NAME` (`FILE`)", "`NAME` in `FILE`", with the others of its list, and in pages with such a table also
-# "`FILE`, `NAME`". A call does not count.
+# "`FILE`, `NAME`". A call does not count. `Class::member` anywhere is a member of that class.
 #   check_docs.sh ROOT [PROGRAM…]
 # Commands of a program that is not given are not checked.
 set -euo pipefail
@@ -296,6 +296,22 @@ while IFS=$'\t' read -r place file name; do
   seen=$((seen + 1))
   ! [ -e "$file" ] || declares "$file" "$name" || bad "$place" "$file does not declare $name"
 done < <(extract_places)
+# Members of classes wherever the text names them. CHANGELOG.md is left out again.
+declare -A members=()  # of each class, the code that declares it
+while IFS= read -r hit; do
+  seen=$((seen + 1))
+  name=${hit##*\`}
+  place=${hit%%:\`*} member=${name##*::} class=${name%::*}
+  class=${class##*::}
+  if [ -z "${members[$class]+set}" ]; then
+    members[$class]=$(grep -rlE --include='*.h' --include='*.c' --include='*.cpp' --include='*.cu' --include='*.cuh' \
+      "(class|struct|enum class|union) (LENSLET_[A-Z_]+ )?([A-Za-z0-9_]+::)*$class\b" \
+      framework layers models api apps python tests | xargs -r sed 's,//.*,,')
+  fi
+  [[ ${members[$class]} =~ (^|[^A-Za-z0-9_])${member}[[:space:]]*[\(\;,=\{\}] ]] ||
+    bad "$place" "$class has no member $member"
+done < <(grep -noE '`([a-z]+::)?([A-Z][A-Za-z0-9]*::)+[A-Za-z_][A-Za-z0-9_]*' \
+  "${documents[@]/#.\/CHANGELOG.md//dev/null}")
 declare -A headings=()  # of each page, a line each
 while IFS= read -r hit; do
   seen=$((seen + 1))

@@ -289,6 +289,8 @@ red docs/planted.md 'such as `run_first_checked` in\n`api/feed.cpp`' 'api/feed.c
 red docs/planted.md '`Feed::deal` and `Feed::serve` (`api/feed.cpp`)' 'api/feed.cpp does not declare Feed::deal'
 red docs/planted.md "$walk"'\nThen `api/feed.cpp`, `convert_pixels`.' 'api/feed.cpp does not declare convert_pixels'
 red docs/planted.md 'in `api/nothing.h`' 'there is no api/nothing.h'
+red docs/planted.md 'Then `Feed::fly()`, the next.' 'docs/planted.md:1: Feed has no member fly'
+red docs/planted.md 'a `Nothing::at_all`' 'Nothing has no member at_all'
 red layers/planted.cu '// measured   docs/kernels/direct.md, "The descent"' \
   'docs/kernels/direct.md has no heading "The descent"'
 red layers/planted.h '// docs/nothing.md, "Heading"' 'there is no docs/nothing.md'
