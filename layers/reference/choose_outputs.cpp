@@ -1,6 +1,7 @@
 #include "layers/reference/choose_outputs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/base/integer_math.h"
 #include "layers/reference/fill.h"
@@ -36,9 +37,16 @@ std::vector<int64_t> choose_outputs(const Shape& outputs, int64_t wanted, uint64
     chosen.push_back((plane * rows + edge(rows)) * columns + below(columns));
     chosen.push_back((plane * rows + below(rows)) * columns + edge(columns));
   }
+  // Sorts and removes repetitions by a bit for each output, which takes less time than comparing.
+  constexpr int64_t kBits = 64;
+  std::vector<uint64_t> marks(static_cast<size_t>(ceil_div(count, kBits)));
   const auto sort = [&] {
-    std::sort(chosen.begin(), chosen.end());
-    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    for (const int64_t i : chosen) marks[static_cast<size_t>(i / kBits)] |= uint64_t{1} << (i % kBits);
+    chosen.clear();
+    for (size_t word = 0; word < marks.size(); ++word) {
+      for (uint64_t rest = std::exchange(marks[word], 0); rest != 0; rest &= rest - 1)
+        chosen.push_back(static_cast<int64_t>(word) * kBits + __builtin_ctzll(rest));
+    }
   };
   // One output of each patch of a plane. If that gives more than wanted, each patch is used in one of `turns`
   // neighbouring planes, so that every tile of a kernel with that many filters is still covered.

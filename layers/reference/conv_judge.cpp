@@ -203,6 +203,8 @@ reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector
   const double factor = accuracy.factor(conv_terms(problem_));
   const bool integers = data.fill == Fill::kIntegers || data.fill == Fill::kOneHot;
   const bool exact = accuracy.exact_on_integers && integers;
+  const bool rounds = ends_.y != ElementType::kFp32;  // types compare by name: not for each output
+  const StoringError storing = storing_error(ends_.y);
   reference::Comparison comparison;
   for (const ConvCase::Sample& sample : data.samples) {
     const auto k = static_cast<size_t>(sample.k);
@@ -213,11 +215,10 @@ reference::Comparison ConvJudge::compare(const ConvCase& data, const std::vector
     double expected = reference::rectified(sample.term.value + offset, after.slope, after.ceiling);
     double bound = exact ? 0 : factor * (magnitude + std::fabs(offset));
     if (exact) {  // an integer below 2^24
-      expected = rounded_to(ends_.y, static_cast<float>(expected));
+      if (rounds) expected = rounded_to(ends_.y, static_cast<float>(expected));
     } else {
       // A rounding of the result, or of a sum on the way to it, whose size the magnitude limits.
       const double largest = accuracy.storings > 1 ? magnitude + std::fabs(offset) : std::fabs(expected);
-      const StoringError storing = storing_error(ends_.y);
       bound += accuracy.storings * (storing.relative * (largest + bound) + storing.absolute);
     }
     comparison.add(sample.index, y[static_cast<size_t>(sample.index)], expected, bound);

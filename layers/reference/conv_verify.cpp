@@ -116,7 +116,9 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
   const bool fp32 = problem_.type == ElementType::kFp32;
   const ConvEnds ends = fp32 ? options_.ends : ConvEnds{problem_.type, problem_.type};
   const auto count = static_cast<int64_t>(data.x.size());
-  const std::vector<float> x = stored_floats(ends.x, data.x.data(), count);
+  std::vector<float> stored;  // empty in fp32, whose values are stored as they are
+  if (ends.x != ElementType::kFp32) stored = stored_floats(ends.x, data.x.data(), count);
+  const std::vector<float>& x = stored.empty() ? data.x : stored;
   operands.inputs = {{x.data(), bytes_of(ends.x, count)}};
   operands.output_bytes = bytes_of(ends.y, fill.judge.outputs());
   operands.output_type = ends.y;
@@ -127,8 +129,12 @@ void ConvVerifier::run_epilogue(const FillCase& fill, Epilogue epilogue, const C
         kernel->convolve({places.inputs[0], places.output}, context);
       });
   if (!run.fault.empty()) return fail(run.fault);
-  std::vector<float> y(static_cast<size_t>(fill.judge.outputs()));
-  load_floats(ends.y, run.output.data(), fill.judge.outputs(), y.data());
+  std::vector<float> loaded;  // empty in fp32, too
+  if (ends.y != ElementType::kFp32) {
+    loaded.resize(static_cast<size_t>(fill.judge.outputs()));
+    load_floats(ends.y, run.output.data(), fill.judge.outputs(), loaded.data());
+  }
+  const std::vector<float>& y = loaded.empty() ? run.output : loaded;
   // Every element, sampled or not, must be a number.
   const auto odd = std::find_if_not(y.begin(), y.end(), [](float value) { return std::isfinite(value); });
   if (odd != y.end()) return fail(concat("found ", *odd, " at ", odd - y.begin()));

@@ -100,21 +100,34 @@ Term conv2d_at(const Conv2dProblem& problem, const float* x, const float* w, con
   throw_if_stopped("computing the reference");
   const int64_t channels = problem.c / problem.groups;  // of one group
   const int64_t first_channel = y.k / (problem.k / problem.groups) * channels;
-  Term term;
-  for (int64_t c = 0; c < channels; ++c) {
-    const float* image = x + (y.n * problem.c + first_channel + c) * problem.h * problem.w;
-    const float* filter = w + (y.k * channels + c) * problem.r * problem.s;
-    for (int64_t r = 0; r < problem.r; ++r) {
-      const int64_t row = y.p * problem.stride_h - problem.pad_h + r * problem.dilation_h;
-      if (row < 0 || row >= problem.h) continue;
-      for (int64_t s = 0; s < problem.s; ++s) {
-        const int64_t column = y.q * problem.stride_w - problem.pad_w + s * problem.dilation_w;
-        if (column < 0 || column >= problem.w) continue;
-        const double product = double{image[row * problem.w + column]} * double{filter[r * problem.s + s]};
-        term.value += product;
-        term.magnitude += std::fabs(product);
+  const int64_t plane = int64_t{problem.h} * problem.w, taps = int64_t{problem.r} * problem.s;
+  // Four sums, each of every fourth channel: an addition waits for the one before it in its sum only.
+  constexpr int kSums = 4;
+  Term sums[kSums];
+  for (int64_t r = 0; r < problem.r; ++r) {
+    const int64_t row = y.p * problem.stride_h - problem.pad_h + r * problem.dilation_h;
+    if (row < 0 || row >= problem.h) continue;
+    for (int64_t s = 0; s < problem.s; ++s) {
+      const int64_t column = y.q * problem.stride_w - problem.pad_w + s * problem.dilation_w;
+      if (column < 0 || column >= problem.w) continue;
+      const float* pixel = x + (y.n * problem.c + first_channel) * plane + row * problem.w + column;
+      const float* weight = w + y.k * channels * taps + r * problem.s + s;
+      const auto add = [&](Term& sum, int64_t c) {
+        const double product = double{pixel[c * plane]} * double{weight[c * taps]};
+        sum.value += product;
+        sum.magnitude += std::fabs(product);
+      };
+      int64_t c = 0;
+      for (; c + kSums <= channels; c += kSums) {
+        for (int i = 0; i < kSums; ++i) add(sums[i], c + i);
       }
+      for (; c < channels; ++c) add(sums[0], c);
     }
+  }
+  Term term;
+  for (const Term& sum : sums) {
+    term.value += sum.value;
+    term.magnitude += sum.magnitude;
   }
   return term;
 }

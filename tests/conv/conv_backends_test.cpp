@@ -4,63 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "layers/reference/conv_verify.h"
 #include "tests/conv/conv_fixture.h"
+#include "tests/conv/kept_verifiers.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/host_values.h"
 
 namespace lenslet {
 namespace {
 
-/// The verifiers of a list. On the CPU the reference takes longer than the backends, so all backends and both layouts
-/// share it.
-class Verifiers {
- public:
-  std::shared_ptr<const ConvVerifier> of(const std::string& list, const Conv2dProblem& problem,
-                                         const ConvVerifyOptions& options) {
-    if (list != list_) kept_.clear(), kept_bytes_ = 0;
-    list_ = list;
-    const bool nhwc = problem.layout == TensorLayout::kNhwc;
-    const std::string text = concat(problem.to_string(), " ", problem.type.name());
-    const std::string key = text + (nhwc ? " NHWC" : "");
-    if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
-    const auto other = kept_.find(text);
-    auto verifier = nhwc && other != kept_.end()
-                        ? std::make_shared<const ConvVerifier>(other->second->in_nhwc())
-                        : std::make_shared<const ConvVerifier>(problem, options);
-    const int64_t bytes = bytes_of(problem, options);
-    if (!kDevice.is_cuda() && kept_bytes_ + bytes <= kMaxBytes) {
-      kept_bytes_ += bytes;
-      kept_[key] = verifier;
-    }
-    return verifier;
-  }
-
- private:
-  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
-
-  /// About what its three inputs and their judged outputs take.
-  static int64_t bytes_of(const Conv2dProblem& problem, const ConvVerifyOptions& options) {
-    const int64_t terms = int64_t{problem.c} / problem.groups * problem.r * problem.s;
-    const int64_t judged = std::min(problem.output_shape().num_elements(),
-                                    options.max_reference_macs / std::max<int64_t>(terms, 1));
-    return 3 * (4 * problem.input_shape().num_elements() + 40 * judged);
-  }
-
-  std::string list_;
-  std::map<std::string, std::shared_ptr<const ConvVerifier>> kept_;
-  int64_t kept_bytes_ = 0;
-};
-
 class ConvBackends : public OpenedConvBackendAndList {
  protected:
   static void TearDownTestSuite() { verifiers = {}; }
-  static inline Verifiers verifiers;
+  static inline KeptVerifiers verifiers;
 };
 
 // Supported problems pass. Unsupported ones are refused with the found value and a remedy, and prepare() with a reason.
@@ -78,7 +38,7 @@ TEST_P(ConvBackends, AgreeWithTheReference) {
     options.bias_and_relu = problem.flops() < 1e9;
     // Most lists accept any choice of a library; LeNet's list uses the timed choice, as users get it.
     if (list != "lenet") options.timing = DevicePrepareServices::Timing::kOnce;
-    // With a GPU the reference takes less time than the copies, so it may judge more outputs.
+    // A deep layer has more tiles on a GPU than outputs that are judged by default.
     if (kDevice.is_cuda()) {
       options.max_reference_macs = std::max(options.max_reference_macs, judged_macs(problem));
     }

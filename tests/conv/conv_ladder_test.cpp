@@ -8,7 +8,7 @@
 
 #include "layers/conv/conv_problem_list.h"
 #include "layers/conv/prepare_services.h"
-#include "layers/reference/conv_verify.h"
+#include "tests/conv/kept_verifiers.h"
 #include "tests/conv/refusals.h"
 #include "tests/support/gpu.h"
 #include "tests/support/test_names.h"
@@ -26,8 +26,23 @@ std::vector<ConvRung> all_rungs() {
   return rungs;
 }
 
+using RungAndList = std::tuple<ConvRung, std::string>;
+
+/// Every rung on every list, list by list: the rungs share its references, and each shard of the program has some rungs
+/// with every list.
+std::vector<RungAndList> rungs_and_lists() {
+  std::vector<RungAndList> all;
+  for (const char* list : {"lenet", "rgb3x3", "tails", "regress", "deep3x3", "whole_steps"})
+    for (const ConvRung& rung : all_rungs()) all.emplace_back(rung, list);
+  return all;
+}
+
 class ConvLadder : public testing::TestWithParam<ConvRung> {};
-class ConvLadderList : public testing::TestWithParam<std::tuple<ConvRung, std::string>> {};
+class ConvLadderList : public testing::TestWithParam<RungAndList> {
+ protected:
+  static void TearDownTestSuite() { verifiers = {}; }
+  static inline KeptVerifiers verifiers;
+};
 
 // Large problems are run without bias and ReLU, which the small ones cover.
 TEST_P(ConvLadderList, AgreesWithTheReference) {
@@ -37,8 +52,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
   Stream stream(Device::cuda());
   int verified = 0;
   std::string reason;
-  for (const Conv2dProblem& listed : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list)) {
-    Conv2dProblem problem = listed;
+  for (Conv2dProblem& problem : listed_problems(LENSLET_SOURCE_DIR "/layers/conv/problems", list)) {
     problem.layout = rung.layout;
     if (const Support support = backend.supports(problem, rung.math); !support) {
       reason = support.reason();
@@ -47,10 +61,7 @@ TEST_P(ConvLadderList, AgreesWithTheReference) {
     }
     ConvVerifyOptions options;
     options.bias_and_relu = problem.flops() < 1e9;
-    const ConvVerifier verifier(listed, options);
-    const VerifyResult result = rung.layout == TensorLayout::kNhwc
-                                    ? verifier.in_nhwc().verify(backend, rung.math, stream)
-                                    : verifier.verify(backend, rung.math, stream);
+    const VerifyResult result = verifiers.of(list, problem, options)->verify(backend, rung.math, stream);
     EXPECT_TRUE(result.passed) << result.reason << " [" << result.detail << "]";
     ++verified;
   }
@@ -110,11 +121,7 @@ TEST_P(ConvLadder, StatesTheFiltersOfAThread) {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadder);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConvLadderList);
 INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadder, testing::ValuesIn(all_rungs()), ByName());
-INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadderList,
-                         testing::Combine(testing::ValuesIn(all_rungs()),
-                                          testing::Values("lenet", "rgb3x3", "tails", "regress", "deep3x3",
-                                                          "whole_steps")),
-                         ByName());
+INSTANTIATE_TEST_SUITE_P(Rungs, ConvLadderList, testing::ValuesIn(rungs_and_lists()), ByName());
 
 // Without a GPU too: a rung whose math or layout were another's would refuse all, and be skipped above.
 TEST(ConvLadders, SupportShapesInTheirMathAndLayout) {

@@ -56,6 +56,26 @@ TEST(Reference, ConvolvesWithPaddingStrideDilationAndGroups) {
   EXPECT_EQ(result.values, (std::vector<double>{200, 2 + 400, 4000, 40 + 8000}));
 }
 
+TEST(Reference, ConvolvesManyChannels) {
+  // Two groups of six channels, one filter 1x2 each: every channel has a digit of its own in the sum.
+  Conv2dProblem problem;
+  problem.c = 12;
+  problem.k = problem.groups = 2;
+  problem.h = 1;
+  problem.w = 3;
+  problem.r = 1;
+  problem.s = 2;
+  const float digits[] = {1, 10, 100, -1000, 10000, 100000};
+  std::vector<float> x, w;
+  for (int c = 0; c < problem.c; ++c) {
+    for (const int factor : {1, 2, 3}) x.push_back(static_cast<float>(factor) * digits[c % 6]);
+    w.insert(w.end(), {1, c < 6 ? 0.0f : 1.0f});
+  }
+  const Result result = conv2d(problem, x.data(), w.data(), nullptr, false);
+  EXPECT_EQ(result.values, (std::vector<double>{109111, 218222, 327333, 545555}));
+  EXPECT_EQ(result.magnitudes, (std::vector<double>{111111, 222222, 333333, 555555}));
+}
+
 TEST(Reference, PoolsWorkedExamples) {
   const float x[] = {1, -2, 3, -4, -5, -6, -7, -8, -9};
   const Shape shape{1, 1, 3, 3};
