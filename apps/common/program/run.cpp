@@ -251,7 +251,11 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
     console_.line(concat("stopped by --max-seconds: the rows so far are whole",
                          options_.json.empty() ? "" : ", --resume continues"));
   }
-  if (!options_.report.empty()) write_report({{options_.json}, {}, options_.report, "", ""});
+  if (!options_.report.empty()) {
+    const ReportRequest report = {{options_.json}, {}, options_.report, "", ""};
+    write_report(report);
+    console_.line(describe_written(report));
+  }
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;
   check_results();
   return ExitCode::kOk;
