@@ -135,6 +135,7 @@ ExitCode Run::end(ExitCode code) const {
 void Run::take_ceilings() {
   if (std::exchange(ceilings_taken_, true)) return;
   results_.before = read_conditions(device_);
+  results_.others.emplace();
   results_.ceilings = &ceilings_;
   if (earlier_ceilings_) {
     ceilings_ = *earlier_ceilings_;
@@ -246,6 +247,13 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
   if (const size_t others = kept().size(); others > 0) {
     console_.line(concat("kept ", counted(others, "row"), " of ", printable(options_.json),
                          " that this run does not measure"));
+  }
+  const bool timed =
+      std::any_of(rows().begin(), rows().end(), [](const ResultRow& row) { return row.time.samples > 0; });
+  if (timed && results_.others) {
+    const OtherLoad& others = *results_.others;
+    const std::string note = busy_note(others.cores(), others.allowed_cores(), read_conditions(device_));
+    if (!note.empty()) console_.line(note);
   }
   if (out_of_time()) {
     console_.line(concat("stopped by --max-seconds: the rows so far are whole",
