@@ -2,6 +2,7 @@
 #include "apps/common/system/other_load.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -65,6 +67,27 @@ TEST(OtherLoad, CountsAnotherProcess) {
   ::waitpid(child, nullptr, 0);
   EXPECT_GT(cores, 0.2);
   EXPECT_LE(cores, load.allowed_cores() + 0.5);
+}
+
+// On one core, all of whose time is either this process's or others'.
+TEST(OtherLoad, DoesNotCountThisProcess) {
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_SET(::sched_getcpu(), &one);
+  if (::sched_setaffinity(0, sizeof one, &one) != 0)
+    GTEST_SKIP() << "this process cannot be kept on one core";
+  const OtherLoad load;
+  EXPECT_EQ(load.allowed_cores(), 1);
+  const double own_start = static_cast<double>(std::clock());
+  const auto start = std::chrono::steady_clock::now();
+  std::chrono::duration<double> elapsed{};
+  while (elapsed.count() < 0.6) elapsed = std::chrono::steady_clock::now() - start;
+  const double cores = load.cores();
+  const double own = (static_cast<double>(std::clock()) - own_start) / CLOCKS_PER_SEC / elapsed.count();
+  ::sched_setaffinity(0, sizeof all, &all);
+  if (std::isnan(cores)) GTEST_SKIP() << "/proc/stat has no times here";
+  EXPECT_LE(cores, 1 - own + 0.15) << "this process used " << own;
 }
 
 }  // namespace
