@@ -15,6 +15,7 @@
 #include "framework/base/interruption.h"
 #include "framework/base/parse_number.h"
 #include "framework/base/text.h"
+#include "framework/io/unwritable.h"
 
 namespace lenslet {
 namespace {
@@ -273,8 +274,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::fail(int error) const {
   if (standard_output_ && error == EPIPE) throw ClosedPipe();
-  throw OutputError(concat(standard_output_ ? "standard output" : printable_excerpt(path_),
-                           ": cannot be written: ", reason_of(error)));
+  throw OutputError(standard_output_ ? "standard output: cannot be written: " + reason_of(error)
+                                     : unwritable(path_, error));
 }
 
 void OutputFile::write(const std::string& text) {

@@ -30,5 +30,20 @@ TEST(Console, PrintsNothingThatSteersATerminal) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "two\nlines, \\x1b[2J and \\xc2\\x9b\n\\xe2\\x80\\xae\n");
 }
 
+TEST(Console, PrintsNoTableWithoutRows) {
+  TableOptions options;
+  options.legend = true;
+  Console console({}, {}, options);
+  Table table;
+  table.column("backend", Table::Align::kLeft).column("us");
+  testing::internal::CaptureStdout();
+  console.print(table);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  table.row({"direct", "1.5"});
+  testing::internal::CaptureStdout();
+  console.print(table);
+  EXPECT_EQ(testing::internal::GetCapturedStdout().find("backend   us\n"), 0u);
+}
+
 }  // namespace
 }  // namespace lenslet

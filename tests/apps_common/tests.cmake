@@ -10,7 +10,8 @@ if(LENSLET_BUILD_APPS)
   lenslet_test(apps_common
     SOURCES apps_common/attempt_test.cpp apps_common/ceilings_test.cpp apps_common/conditions_test.cpp
             apps_common/console_test.cpp apps_common/document_test.cpp apps_common/error_line_test.cpp
-            apps_common/glossary_test.cpp apps_common/option_values_test.cpp apps_common/program_test.cpp
+            apps_common/glossary_test.cpp apps_common/option_values_test.cpp apps_common/other_load_test.cpp
+            apps_common/program_test.cpp
             apps_common/progress_test.cpp apps_common/result_file_test.cpp apps_common/table_test.cpp apps_common/text_test.cpp
             support/allocation_counter.cpp
     DEPENDS lenslet_apps_common lenslet_reference nlohmann_json::nlohmann_json)

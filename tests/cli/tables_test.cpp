@@ -202,7 +202,16 @@ TEST(Help, FitsTheWidth) {
 
 TEST(Tables, ALegendExplainsTheColumns) {
   expect_words(run_in("lenslet backends --device cpu --legend", "100").out,
-               "  determinism: Which bits the backend promises to repeat|  rank: ");
+               "`explain WORD` has more:|  determinism: Which bits the backend promises to repeat|  rank: ");
+  // No word that the table does not have, and no meaning twice.
+  const std::string run =
+      run_in("convbench run --device cpu --problem mb1ic1ih8oc1kh3 --backend direct --legend" +
+                 std::string(kShort),
+             "100")
+          .out;
+  expect_words(run, "  p10, p90: |  layout, NCHW: ");
+  for (const char* const absent : {"x cuDNN:", "with copies:", "  reason:", "  implementation:"})
+    EXPECT_EQ(run.find(absent), std::string::npos) << absent << " in\n" << run;
 }
 
 TEST(Doctor, IsShortByDefault) {
@@ -323,7 +332,9 @@ TEST(Explain, ExplainsTheCeilingsAsTheyArePrinted) {
 }
 
 TEST(Explain, ExplainsTheWordsOfNotes) {
-  for (const char* const word : {"noise", "tied", "roofline", "residual", "CUDA graph", "effective"})
+  for (const char* const word :
+       {"noise", "tied", "roofline", "residual", "CUDA graph", "effective", "swizzle", "persistent", "strips",
+        "bank conflict", "cp.async", "not selected", "long scoreboard", "mio throttle", "no instruction"})
     expect_run(lenslet(concat("explain ", word)), kOk, ": term");
 }
 

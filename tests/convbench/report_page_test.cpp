@@ -41,6 +41,15 @@ TEST_F(ReportPage, NamesAreNotReadByAShell) {
             "--html\nout; rm.html\n--beside=-old\n--\na file.json\n$(reboot)\n-dash\n");
 }
 
+TEST_F(ReportPage, StatesWhatItWroteFromWhat) {
+  EXPECT_EQ(describe_written({{"a.json"}, {}, "a.html", "", ""}), "a.html written from a.json");
+  EXPECT_EQ(
+      describe_written({{"a.json", "b.json", "c.json"}, {"old.json"}, "-", "figures", "png"}),
+      "the page and figures in figures written from a.json and 2 other files, beside 1 file of another run");
+  EXPECT_EQ(describe_written({{"a\n.json"}, {}, "", "figures", "svg"}),
+            "figures in figures written from a\\n.json");
+}
+
 TEST_F(ReportPage, FailuresKeepTheirKind) {
   const auto run = [] { write_report({{"a.json"}, {}, "out.html", "", ""}); };
   script("echo 'report: matplotlib is not installed' >&2; exit 4");

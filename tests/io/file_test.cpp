@@ -229,15 +229,15 @@ TEST(OutputFile, KeepsASymbolicLink) {
 TEST(OutputFile, ReportsWhatCannotBeWritten) {
   const TemporaryFolder folder;
   expect_error<OutputError>([&] { OutputFile(folder / "none/report"); },
-                            "none/report: cannot be written: No such file");
-  expect_error<OutputError>([&] { OutputFile file(folder.path()); }, "Is a directory");
+                            "none/report: cannot be written: No such file or directory; found no folder ");
+  expect_error<OutputError>([&] { OutputFile file(folder.path()); }, "Is a directory; expected a file");
   expect_error<OutputError>(
       [&] {
         OutputFile file("/dev/full");
         file.write("x");
         file.commit();
       },
-      "/dev/full: cannot be written: No space left");
+      "/dev/full: cannot be written: No space left on device; free some space");
 }
 
 TEST(OutputFile, RefusesAReadOnlyFolder) {
@@ -248,14 +248,16 @@ TEST(OutputFile, RefusesAReadOnlyFolder) {
   constexpr uid_t kNobody = 65534;
   if (root && ::seteuid(kNobody) != 0)
     GTEST_SKIP() << "running as root, and it cannot be given up for a while";
-  expect_error<OutputError>([&] { OutputFile(folder / "report"); }, "cannot be written: Permission denied");
+  expect_error<OutputError>([&] { OutputFile(folder / "report"); },
+                            "cannot be written: Permission denied; give a file in a folder");
   if (root) {
     ASSERT_EQ(::seteuid(0), 0);
   }
 }
 
 TEST(OutputFile, RefusesAFolderOfTheKernels) {
-  expect_error<OutputError>([] { OutputFile("/proc/report.json"); }, "/proc/report.json: cannot be written");
+  expect_error<OutputError>([] { OutputFile("/proc/report.json"); },
+                            "/proc/report.json: cannot be written: ");
 }
 
 TEST(OutputFile, WritesStandardOutput) {

@@ -10,6 +10,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/io/unwritable.h"
 
 namespace lenslet {
 
@@ -19,9 +20,7 @@ FileLock::FileLock(const std::string& path) {
   while (true) {
     const SignalsHeld held;
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor_ < 0) {
-      throw OutputError(concat(printable_excerpt(name), ": cannot be written: ", std::strerror(errno)));
-    }
+    if (descriptor_ < 0) throw OutputError(unwritable(name, errno));
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       ::close(descriptor_);

@@ -141,8 +141,15 @@ std::string glossary_index() {
 std::vector<std::pair<std::string, std::string>> legend_of(const std::vector<std::string>& words) {
   std::vector<std::pair<std::string, std::string>> legend;
   for (const std::string& word : words) {
-    if (const GlossaryEntry* const entry = find_in_glossary(word))
+    const GlossaryEntry* const entry = find_in_glossary(word);
+    if (entry == nullptr) continue;
+    const auto same = std::find_if(legend.begin(), legend.end(),
+                                   [&](const auto& one) { return one.second == entry->lines.at(0); });
+    if (same == legend.end()) {
       legend.emplace_back(word, entry->lines.at(0));
+    } else {
+      same->first += ", " + word;
+    }
   }
   return legend;
 }

@@ -28,7 +28,7 @@ const GlossaryEntry* find_in_glossary(const std::string& word);
 std::string explain(const std::string& word);
 /// Every word by kind.
 std::string glossary_index();
-/// The words that have an entry, with the entry's first line.
+/// The words that have an entry, with the entry's first line; words of one entry together: "p10, p90".
 std::vector<std::pair<std::string, std::string>> legend_of(const std::vector<std::string>& words);
 
 }  // namespace lenslet

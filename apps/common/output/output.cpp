@@ -79,13 +79,16 @@ void Console::line(const std::string& text, size_t indent) {
 }
 
 void Console::print(const Table& table) {
+  if (table.empty()) return;
   write(table.to_string(look_));
   if (!legend_) return;
   std::vector<std::string> fresh;
-  for (const std::string& word : table.words()) {
+  for (const std::string& word : table.words(look_)) {
     if (std::find(explained_.begin(), explained_.end(), word) == explained_.end()) fresh.push_back(word);
   }
   add_new(explained_, fresh);
+  if (fresh.empty()) return;
+  line("words of this table, `explain WORD` has more:");
   for (const auto& [word, meaning] : legend_of(fresh)) line(concat("  ", word, ": ", meaning), 4);
 }
 

@@ -53,7 +53,7 @@ class Console {
   void print(const std::string& text);
   /// Prints a line, wrapped to the width of the tables; what does not fit follows on lines indented by `indent`.
   void line(const std::string& text = {}, size_t indent = 0);
-  /// Prints a table, fitted to the terminal.
+  /// Prints a table, fitted to the terminal; nothing if it has no row.
   void print(const Table& table);
 
  private:

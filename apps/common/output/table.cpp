@@ -105,9 +105,9 @@ std::vector<std::vector<bool>> Table::lowest() const {
   return marks;
 }
 
-std::vector<std::string> Table::words() const {
+std::vector<std::string> Table::words(const TableLook& look) const {
   std::vector<std::string> words;
-  for (const Column& column : columns_) add_new(words, {column.title});
+  add_new(words, TableFitter(*this, look).titles());
   for (const Cells& cells : rows_) {
     for (const std::string& cell : cells) {
       const bool capitals = cell.size() > 2 && std::all_of(cell.begin(), cell.end(),

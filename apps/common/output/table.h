@@ -53,8 +53,9 @@ class Table {
   /// Colours the lowest number of a column between two rules, or of each row; rows that went wrong do not count.
   Table& mark_lowest_of_column(size_t column);
   Table& mark_lowest_of_rows();
-  /// The columns' titles and the words of status cells, each once.
-  std::vector<std::string> words() const;
+  bool empty() const noexcept { return rows_.empty(); }
+  /// The titles of the columns that are printed, and the words of status cells, each once.
+  std::vector<std::string> words(const TableLook& look) const;
   /// Two spaces between columns, no space at the end of a line.
   std::string to_string(const TableLook& look = {}) const;
 

@@ -71,9 +71,12 @@ TableFitter::TableFitter(const Table& table, const TableLook& look) : look_(look
     measure(column);
     columns_.push_back(std::move(column));
   }
+  if (!look_.wide) {
+    drop_blank_columns();
+    move_notes_below();
+  }
+  for (const Column& column : columns_) titles_.push_back(column.title);
   if (look_.wide) return;
-  drop_blank_columns();
-  move_notes_below();
   state_constant_columns();
   drop_optional_columns();
   wrap_words();

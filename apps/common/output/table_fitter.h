@@ -12,6 +12,8 @@ class TableFitter {
  public:
   TableFitter(const Table& table, const TableLook& look);
   std::string text() const;
+  /// The titles that text() has: of columns, and in the lines below them.
+  const std::vector<std::string>& titles() const noexcept { return titles_; }
 
  private:
   struct Column {
@@ -47,6 +49,7 @@ class TableFitter {
   std::vector<bool> rules_;  // by row
   std::vector<Column> columns_;
   std::vector<std::string> below_;  // lines, wrapped
+  std::vector<std::string> titles_;
 };
 
 }  // namespace lenslet

@@ -135,6 +135,7 @@ ExitCode Run::end(ExitCode code) const {
 void Run::take_ceilings() {
   if (std::exchange(ceilings_taken_, true)) return;
   results_.before = read_conditions(device_);
+  results_.others.emplace();
   results_.ceilings = &ceilings_;
   if (earlier_ceilings_) {
     ceilings_ = *earlier_ceilings_;
@@ -247,11 +248,22 @@ ExitCode Run::finish(const std::function<void(JsonObject&)>& extra) {
     console_.line(concat("kept ", counted(others, "row"), " of ", printable(options_.json),
                          " that this run does not measure"));
   }
+  const bool timed =
+      std::any_of(rows().begin(), rows().end(), [](const ResultRow& row) { return row.time.samples > 0; });
+  if (timed && results_.others) {
+    const OtherLoad& others = *results_.others;
+    const std::string note = busy_note(others.cores(), others.allowed_cores(), read_conditions(device_));
+    if (!note.empty()) console_.line(note);
+  }
   if (out_of_time()) {
     console_.line(concat("stopped by --max-seconds: the rows so far are whole",
                          options_.json.empty() ? "" : ", --resume continues"));
   }
-  if (!options_.report.empty()) write_report({{options_.json}, {}, options_.report, "", ""});
+  if (!options_.report.empty()) {
+    const ReportRequest report = {{options_.json}, {}, options_.report, "", ""};
+    write_report(report);
+    console_.line(describe_written(report));
+  }
   if (const ExitCode code = end(); code != ExitCode::kOk) return code;
   check_results();
   return ExitCode::kOk;

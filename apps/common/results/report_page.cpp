@@ -1,6 +1,8 @@
 #include "apps/common/results/report_page.h"
 
 #include "apps/common/system/python_script.h"
+#include "framework/base/counted.h"
+#include "framework/base/text.h"
 #include "framework/io/file.h"
 
 namespace lenslet {
@@ -34,6 +36,19 @@ void write_report(const ReportRequest& request) {
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), request.files.begin(), request.files.end());
   script().run(arguments, prints);
+}
+
+std::string describe_written(const ReportRequest& request) {
+  std::string written = is_standard_output(request.html) ? "the page" : printable_excerpt(request.html);
+  if (!request.figures.empty())
+    written += concat(written.empty() ? "" : " and ", "figures in ", printable_excerpt(request.figures));
+  const std::string first = printable_excerpt(request.files.at(0));
+  const size_t more = request.files.size() - 1;
+  std::string text =
+      concat(written, " written from ", first, more > 0 ? concat(" and ", counted(more, "other file")) : "");
+  if (!request.beside.empty())
+    text += concat(", beside ", counted(request.beside.size(), "file"), " of another run");
+  return text;
 }
 
 }  // namespace lenslet

@@ -24,5 +24,7 @@ struct ReportRequest {
 /// /usr/bin/python3 that has matplotlib. Throws UnavailableError, with the way to get it, if script, interpreter or
 /// matplotlib is missing; DataError if a file cannot be shown; OutputError if the page cannot be written.
 void write_report(const ReportRequest& request);
+/// "page.html written from a.json and b.json".
+std::string describe_written(const ReportRequest& request);
 
 }  // namespace lenslet

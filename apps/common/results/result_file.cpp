@@ -47,6 +47,7 @@ std::string ResultFile::to_json(const std::function<void(JsonObject&)>& extra) c
   if (before) {
     json.group("conditions", [&](JsonObject& conditions) {
       conditions("before", *before)("after", read_conditions(before->device));
+      conditions("other_cores", others ? others->cores() : NAN);
     });
   }
   if (extra) extra(json);

@@ -12,6 +12,7 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/common/fields/fields.h"
 #include "apps/common/system/conditions.h"
+#include "apps/common/system/other_load.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -155,6 +156,7 @@ struct ResultFile {
   bool with_gpus = false;
   const Ceilings* ceilings = nullptr;  // may be null
   std::optional<Conditions> before;    // of the device before the run; to_json() reads those after it
+  std::optional<OtherLoad> others;     // since `before`
   /// Options that change what a row measures, name and value, for --resume; empty if the file has none.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<ResultRow> rows;

@@ -86,6 +86,15 @@ class Nvml {
     conditions.power_w = value("power", 1e-3, [&](unsigned* mw) { return power_(device, mw); });
     conditions.temperature_c =
         value("temperature", 1, [&](unsigned* c) { return temperature_(device, 0, c); });
+    // With room for none NVML only counts: "insufficient size", or success if there are none.
+    unsigned processes = 0;
+    const int counted =
+        processes_ != nullptr ? processes_(device, &processes, nullptr) : kInsufficientSize + 1;
+    if (counted == kSuccess || counted == kInsufficientSize) {
+      conditions.processes = processes;
+    } else {
+      add_clause(conditions.reason, "NVML does not report the processes");
+    }
     unsigned long long reasons = 0;
     if (throttle_(device, &reasons) != kSuccess)
       return add_clause(conditions.reason, "NVML does not report what throttles");
@@ -96,7 +105,7 @@ class Nvml {
 
  private:
   using Handle = void*;
-  static constexpr int kSuccess = 0, kSmClock = 1, kMemoryClock = 2;
+  static constexpr int kSuccess = 0, kInsufficientSize = 7, kSmClock = 1, kMemoryClock = 2;
   static constexpr std::pair<unsigned long long, const char*> kThrottles[] = {
       {0x04, "power cap"},
       {0x08, "hardware slowdown"},
@@ -117,6 +126,7 @@ class Nvml {
                        find(library, "nvmlDeviceGetPowerUsage", power_) &&
                        find(library, "nvmlDeviceGetTemperature", temperature_) &&
                        find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", throttle_);
+    find(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes_);  // not of drivers before 510
     if (!found) {
       reason_ = "libnvidia-ml.so.1 lacks a required function";
     } else if (const int error = init(); error != kSuccess) {
@@ -135,6 +145,7 @@ class Nvml {
   int (*power_)(Handle, unsigned*) = nullptr;
   int (*temperature_)(Handle, int, unsigned*) = nullptr;
   int (*throttle_)(Handle, unsigned long long*) = nullptr;
+  int (*processes_)(Handle, unsigned*, void*) = nullptr;
 };
 
 #endif

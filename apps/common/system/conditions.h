@@ -17,6 +17,7 @@ struct Conditions {
   double memory_clock_mhz = NAN;  // GPU only
   double power_w = NAN;           // GPU only
   double temperature_c = NAN;
+  double processes = NAN;    // GPU only: those that compute on it, this one included
   std::string governor;      // CPU frequency governor: "performance"
   std::string throttled_by;  // what limits a GPU's clock: "power cap", "temperature"
   std::string reason;
@@ -25,6 +26,7 @@ struct Conditions {
   static void fields(Self& self, V&& v) {
     v("device", self.device)("clock_mhz", self.clock_mhz)("memory_clock_mhz", self.memory_clock_mhz);
     v("power_w", self.power_w)("temperature_c", self.temperature_c)("governor", self.governor);
+    v("processes", self.processes);
     v("throttled_by", self.throttled_by)("reason", self.reason);
   }
 };

@@ -55,10 +55,16 @@ void add_repro(ResultRow& row, const ConvBenchRequest& request, const ConvSpec& 
              " --dtag=", layout, " ", shell_word(request.problem.to_benchdnn()));
 }
 
+// "direct: takes fp32 tensors, not fp16": as an error, which has no column for the backend.
+std::string with_backend(const std::string& backend, const std::string& reason) {
+  return reason.find(backend) == std::string::npos ? concat(backend, ": ", reason) : reason;
+}
+
 void refuse(StudyCandidate& candidate, const ConvSpec& spec, BenchSession& session, const NoResult& refusal) {
   candidate.prepared.reset();
   candidate.refusal = refusal;
-  session.refuse(spec.by_name ? spec.name : std::string(), refusal.code, refusal.reason);
+  session.refuse(spec.by_name ? spec.name : std::string(), refusal.code,
+                 with_backend(spec.name, refusal.reason));
 }
 
 ConvCandidate& conv_of(const StudyCandidate& candidate) {
@@ -246,7 +252,8 @@ std::vector<ResultRow> bench_conv_into(const ConvBenchRequest& request, BenchSes
       return spec.by_name && spec.name == row.backend;
     });
     if (row.status == row_status::kUnsupported) {
-      session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable, row.reason);
+      session.refuse(by_name ? row.backend : std::string(), ExitCode::kUnavailable,
+                     with_backend(row.backend, row.reason));
     }
   }
   if (rows.empty()) rows = bench_conv(request, session);

@@ -175,8 +175,9 @@ class ModelBench {
       candidate.call = plan.call.get();
       if (!candidate.prepared()) {
         run_.refuse(config.by_name ? config.backend : std::string(), plan.refusal.code,
-                    concat("batch ", config.batch, ", ", candidate.base.backend, " ", candidate.base.math,
-                           ": ", plan.refusal.reason));
+                    concat("batch ", config.batch, ", ", candidate.base.backend,
+                           candidate.base.backend.empty() ? "" : " ", candidate.base.math, ": ",
+                           plan.refusal.reason));
       } else {
         const Executable& executable = candidate.executable();
         candidate.base.setup_ns = executable.build_ns();

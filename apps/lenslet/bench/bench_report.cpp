@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "apps/common/output/text.h"
 #include "apps/common/results/row_table.h"
@@ -31,14 +32,10 @@ RowTable first_columns() {
   return table;
 }
 
-std::string correct_of(const ResultRow& row) {
-  return row.accuracy ? format_count(row.accuracy->correct) : "-";
-}
-std::string fp32_correct_of(const ResultRow& row) {
-  return row.accuracy ? format_count(row.accuracy->fp32_correct) : "-";
-}
-std::string differing_of(const ResultRow& row) {
-  return row.accuracy ? format_count(row.accuracy->differing) : "-";
+std::function<std::string(const ResultRow&)> accuracy_of(int64_t ResultAccuracy::*count) {
+  return [count](const ResultRow& row) {
+    return row.accuracy ? format_count((*row.accuracy).*count) : std::string("-");
+  };
 }
 
 // The time of the first stage with one of these names (GPU and CPU differ); NaN without one.
@@ -60,7 +57,7 @@ void print_rows(Console& console, const RowTable& table, const std::vector<Resul
   for (const ResultRow& row : rows) {
     if (row.status != row_status::kUnsupported) continue;
     const std::string about =
-        concat(row.status, ": ", or_dash(row.backend), ", ", row.math, ": ", row.reason);
+        concat(row.status, ": ", row.backend, row.backend.empty() ? "" : ", ", row.math, ": ", row.reason);
     if (std::find(printed.begin(), printed.end(), about) != printed.end()) continue;
     printed.push_back(about);
     console.line(concat("batch ", batch_of(row), ", ", about));
@@ -77,8 +74,9 @@ void print_bench(Console& console, const std::vector<ResultRow>& rows) {
   if (both) table.words("cache", &ResultRow::cache).key();
   table.words("status", &ResultRow::status).median("us");
   table.number("images/s", &ResultRow::images_per_s, format_rate).share().nearest_ceiling();
-  table.number("correct", correct_of).number("fp32 correct", fp32_correct_of).if_it_fits();
-  table.number("differ", differing_of).spread().reason();
+  table.number("correct", accuracy_of(&ResultAccuracy::correct));
+  table.number("fp32 correct", accuracy_of(&ResultAccuracy::fp32_correct)).if_it_fits();
+  table.number("differ", accuracy_of(&ResultAccuracy::differing)).spread().reason();
   print_rows(console, table, rows);
 }
 

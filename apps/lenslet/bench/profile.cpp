@@ -246,10 +246,10 @@ std::string explain_residual(const Profile& profile) {
   const double inside = event_inside_ns(profile);
   const double explained = (profile.event_ns - inside) * (static_cast<double>(profile.steps) - 1);
   const double left = profile.residual_ns - explained;
-  return concat("the residual: between kernels an event costs ", format_time(inside),
-                ", with nothing between two ", format_time(profile.event_ns), "; that is ",
-                format_us(explained), " us of it, ", format_us(left), " us (",
-                format_share(left / profile.unprofiled.median), ") stay unexplained");
+  return concat("of the residual, ", format_us(explained),
+                " us come from events: one between two layers costs ", format_time(inside), ", one alone ",
+                format_time(profile.event_ns), "; ", format_us(left), " us (",
+                format_share(left / profile.unprofiled.median), " of the total) are unexplained");
 }
 
 void print_report(Console& console, const Executable& executable, const std::vector<ResultRow>& rows,
@@ -260,8 +260,8 @@ void print_report(Console& console, const Executable& executable, const std::vec
   console.print(sum_table(executable, measured));
   const double total = measured.profile.unprofiled.median;
   console.line(concat(format_rate(static_cast<double>(executable.batch()) / total * 1e9),
-                      " images/s with the input on the device; residual ",
-                      format_share(measured.profile.residual_ns / total)));
+                      " images/s with the input on the device; sum of the layers and total differ by ",
+                      format_share(std::fabs(measured.profile.residual_ns) / total)));
   if (std::fabs(measured.profile.residual_ns) > kSmallResidual * total) {
     console.line(explain_residual(measured.profile));
   }

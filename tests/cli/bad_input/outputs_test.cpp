@@ -9,8 +9,9 @@ namespace {
 
 constexpr BadInput kOutputs[] = {
     {"json_in_no_folder", "{eval} --json {dir}/no/such/x.json", kOutput,
-     "x.json: cannot be written: No such file or directory"},
-    {"json_is_folder", "{eval} --json {dir}/out", kOutput, "out: cannot be written: Is a directory"},
+     "x.json: cannot be written: No such file or directory|no/such: create it, or give another name"},
+    {"json_is_folder", "{eval} --json {dir}/out", kOutput,
+     "out: cannot be written: Is a directory|give a name within"},
     {"csv_full", "{eval} --csv /dev/full", kOutput, "/dev/full: cannot be written: No space left"},
     {"logits_full", "{eval} --logits /dev/full", kOutput, "/dev/full: cannot be written: No space left"},
     {"trace_full", "lenslet profile --device cpu {quick} --trace /dev/full", kOutput,
