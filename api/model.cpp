@@ -245,7 +245,7 @@ ModelProfile Model::profile(int64_t batch, double min_time_ms, std::function<boo
   result.device = executable.device().to_string();
   result.plan = executable.plan().execution;
   result.batch = batch;
-  result.total_ns = measured.unprofiled.median;
+  result.total_ns = measured.uninstrumented.median;
   for (const LayerProfile& layer : measured.layers) {
     const Executable::Step& step = executable.steps()[layer.step];
     result.layers.push_back({step.name, step.backend, step.uses_math ? to_string(step.math) : "",

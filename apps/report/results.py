@@ -120,9 +120,14 @@ RENAMED_RUNGS = {
 }
 
 
+RENAMED_PASSES = {"unprofiled": "uninstrumented", "profiled": "instrumented"}
+
+
 def in_words_of_today(entry):
     """A row with today's words: older files name the backend of `lenslet bench` in the label `variant`, for example."""
     labels = members(entry.get("labels"))
+    if entry.get("name") in RENAMED_PASSES:
+        return {**entry, "name": RENAMED_PASSES[entry["name"]]}
     if entry.get("backend") in RENAMED_RUNGS:
         rung, algorithm = RENAMED_RUNGS[entry["backend"]], entry["backend"].split(".")[0]
         entry = {**entry, "backend": f"{algorithm}.{rung}"}
@@ -292,6 +297,9 @@ class File(Source):
         if schema and not isinstance(document.get("results"), list):
             raise BadFile(f'{self.path}: lacks the array "results"')
         self.document = members(document)
+        if "sums_ns" in self.document:
+            sums = {RENAMED_PASSES.get(key, key): ns for key, ns in members(self.document["sums_ns"]).items()}
+            self.document = {**self.document, "sums_ns": sums}
         self.rows = Rows(Row(entry) for entry in dicts(self.document.get("results", self.document.get("rows"))))
         batch = number(self.document.get("batch"))
         if batch:  # of a profile, whose rows do not repeat it

@@ -141,7 +141,7 @@ def batches_of_layers(rows):
         mine = rows.where(batch=batch)
         some = Rows(row for row in mine.where(cache="hot") if row.backend)
         if some:
-            found[batch] = some, mine.where(name="unprofiled").best()
+            found[batch] = some, mine.where(name="uninstrumented").best()
     return found
 
 

@@ -106,7 +106,7 @@ def profile(document):
     """The figure of one pass: the time of each layer, in µs, and of the pass without events."""
     rows, sums = layers(document.rows), document["sums_ns"]
     figure, axes = style.plt.subplots(figsize=(9.6, 2.9))
-    begin, events, whole = 0.0, sums["events"] / 1e3, sums["unprofiled"] / 1e3
+    begin, events, whole = 0.0, sums["events"] / 1e3, sums["uninstrumented"] / 1e3
 
     def write(x, place, text, side, **more):
         axes.text(x, place, text, va="center", ha=side, fontsize=9, **more)
@@ -125,7 +125,7 @@ def profile(document):
     axes.barh(len(rows), -events, left=begin, color=LEFT_OVER, height=0.62)
     write(begin - events - 2, len(rows), f"−{events:.1f} µs: the events that time them", "right")
     axes.barh(len(rows) + 1, whole, color=style.SOFT, height=0.62)
-    unexplained = f"unexplained {abs(sums['residual']) / sums['unprofiled']:.1%}"
+    unexplained = f"unexplained {abs(sums['residual']) / sums['uninstrumented']:.1%}"
     text = f"a pass without events inside: {whole:.1f} µs; {unexplained}"
     write(whole / 2, len(rows) + 1, text, "center", color=style.BACK)
     names = [f"{row['name']}{' + pool' if 'pooled' in row['detail'] else ''}: {row['backend']}" for row in rows]

@@ -341,8 +341,8 @@ def profile(gpu):
     sums = document["sums_ns"]
     return markdown(
         f"**Where a pass of {document['batch']:,} goes**, {document.device} (`lenslet profile` at"
-        f" {common.commit(document)}, {sums['unprofiled'] / 1e3:.0f} µs,"
-        f" residual {abs(sums['residual']) / sums['unprofiled']:.1%}):",
+        f" {common.commit(document)}, {sums['uninstrumented'] / 1e3:.0f} µs,"
+        f" residual {abs(sums['residual']) / sums['uninstrumented']:.1%}):",
         ["layer", "backend", "µs, hot", "of the ceiling", "nearest ceiling"],
         (
             [row["name"], row.backend, f"{row.ns / 1e3:.1f}", f"{row['ceiling_fraction']:.0%}", row["bound_by"]]

@@ -151,12 +151,12 @@ class PassProfiler {
 
   // The kinds of pass take turns, so that clock drift affects all of them alike.
   void measure_passes(Profile& profile) {
-    std::vector<double> unprofiled, profiled, wall, events;
+    std::vector<double> uninstrumented, instrumented, wall, events;
     std::vector<std::vector<double>> layers(steps_);
     Sampler sampler(options_.min_time_ms, options_.min_passes, options_.max_passes, options_.stop);
     while (sampler.next()) {
-      unprofiled.push_back(pass(false, nullptr));
-      profiled.push_back(pass(true, nullptr));
+      uninstrumented.push_back(pass(false, nullptr));
+      instrumented.push_back(pass(true, nullptr));
       for (std::vector<double>& samples : layers) samples.push_back(0);
       for_each_step([&](size_t i, size_t, size_t number) {
         layers[i].back() += events_[number + 1].ns_since(events_[number]);
@@ -168,8 +168,8 @@ class PassProfiler {
       stream_.synchronise();
       wall.push_back(host_now_ns() - start);
     }
-    profile.unprofiled = summarise(unprofiled);
-    profile.profiled = summarise(profiled);
+    profile.uninstrumented = summarise(uninstrumented);
+    profile.instrumented = summarise(instrumented);
     profile.wall = summarise(wall);
     profile.event_ns = summarise(events).median;
     for (size_t i = 0; i < steps_; ++i) profile.layers[i].hot = summarise(layers[i]);
@@ -286,7 +286,7 @@ class PassProfiler {
     for (const LayerProfile& layer : profile.layers) profile.layers_ns += layer.hot.median;
     profile.steps = steps_ * slices_;
     profile.events_ns = profile.event_ns * static_cast<double>(profile.steps - 1);
-    profile.residual_ns = profile.unprofiled.median - (profile.layers_ns - profile.events_ns);
+    profile.residual_ns = profile.uninstrumented.median - (profile.layers_ns - profile.events_ns);
   }
 
   Executable& executable_;

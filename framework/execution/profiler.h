@@ -52,16 +52,16 @@ struct Profile {
   std::vector<LayerProfile> layers;  // in order
   /// False if a pass has more launches than a stream can hold back: times then include the host's launch rate.
   bool held_back = true;
-  TimeStats unprofiled;  // one pass without events inside, GPU time
-  TimeStats profiled;    // one pass with N+1 events, first to last
-  TimeStats wall;        // one pass, host clock, enqueue and synchronise
-  double event_ns = 0;   // cost of one event inside a pass, measured on a pass of events alone
-  double layers_ns = 0;  // sum of the layers' hot medians
-  size_t steps = 0;      // that a pass runs: of all slices
+  TimeStats uninstrumented;  // one pass without events inside, GPU time
+  TimeStats instrumented;    // one pass with N+1 events, first to last
+  TimeStats wall;            // one pass, host clock, enqueue and synchronise
+  double event_ns = 0;       // cost of one event inside a pass, measured on a pass of events alone
+  double layers_ns = 0;      // sum of the layers' hot medians
+  size_t steps = 0;          // that a pass runs: of all slices
   /// Cost of the events between the steps: (steps - 1) * event_ns. A pass without them also ends with an event, so one
   /// of those that end a step is in both totals. Idle time between two layers counts to the later one.
   double events_ns = 0;
-  double residual_ns = 0;               // unprofiled median - (layers_ns - events_ns)
+  double residual_ns = 0;               // uninstrumented median - (layers_ns - events_ns)
   TimeStats h2d, d2h;                   // no samples if not requested
   size_t h2d_bytes = 0, d2h_bytes = 0;  // of the input and of the output
   std::vector<TraceSpan> spans;         // of the median pass

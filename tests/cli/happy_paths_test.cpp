@@ -74,7 +74,7 @@ TEST(Profile, RowsAddUpAndFilesAreValid) {
   }
   const json& sums = document.at("sums_ns");
   EXPECT_NEAR(layers, sums.at("layers").get<double>(), 1);
-  for (const char* name : {"conv1", "conv2", "fc1", "unprofiled", "first_call", "build"})
+  for (const char* name : {"conv1", "conv2", "fc1", "uninstrumented", "first_call", "build"})
     EXPECT_EQ(names.count(name), 1u);
   const json trace = read_json("{dir}/out/trace.json");
   const json& events = trace.is_array() ? trace : trace.at("traceEvents");
@@ -95,7 +95,7 @@ TEST(Profile, LayersExplainThePass) {
         kOk);
     const json sums = read_json("{dir}/out/sums.json").at("sums_ns");
     share = (sums.at("layers").get<double>() - sums.at("events").get<double>()) /
-            sums.at("unprofiled").get<double>();
+            sums.at("uninstrumented").get<double>();
   }
   EXPECT_NEAR(share, 1, kBound);
 }

@@ -205,6 +205,12 @@ TEST(ResultReader, ReplacesTheWordsOfOlderFiles) {
   before.backend = today.backend = "layered";
   before.labels[1].second.clear();
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.labels = before.labels = {};
+  const std::string name = today.name;
+  today.name = "uninstrumented";
+  before.name = "unprofiled";
+  EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));
+  today.name = before.name = name;
   today.labels = {{"rung", "beside"}};
   before.labels = {{"rung", "rival"}};
   EXPECT_EQ(row_key(parse_results(document({before}), "old.json").rows[0]), row_key(today));

@@ -110,7 +110,7 @@ TEST(ProgramFaults, ProfileNamesTheFirstLayerThatIsWrongAndNoOther) {
     EXPECT_NE(statuses[right], "FAILED") << right;  // a busy machine may make it SUSPECT
   }
   EXPECT_EQ(statuses["conv2"], "FAILED");
-  EXPECT_EQ(statuses["unprofiled"], "FAILED");
+  EXPECT_EQ(statuses["uninstrumented"], "FAILED");
 }
 
 const std::string kTune =

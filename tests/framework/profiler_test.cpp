@@ -43,7 +43,7 @@ double median_residual_share() {
   std::vector<double> shares;
   for (int run = 0; run < kResidualRuns; ++run) {
     const Profile result = profile_diamond(false);
-    shares.push_back(result.residual_ns / result.unprofiled.median);
+    shares.push_back(result.residual_ns / result.uninstrumented.median);
   }
   return summarise(shares).median;
 }
@@ -58,7 +58,7 @@ TEST(Profiler, RowsAddUpToTheTotal) {
     sum += layer.hot.median;
   }
   EXPECT_DOUBLE_EQ(sum, result.layers_ns);
-  EXPECT_DOUBLE_EQ(result.residual_ns, result.unprofiled.median - (result.layers_ns - result.events_ns));
+  EXPECT_DOUBLE_EQ(result.residual_ns, result.uninstrumented.median - (result.layers_ns - result.events_ns));
   EXPECT_LE(std::abs(median_residual_share()), kMaxResidual);
   EXPECT_EQ(result.h2d.samples, 0u) << "the CPU copies nothing";
 }

@@ -163,7 +163,7 @@ TEST_F(Slices, AreAddedUpByTheProfiler) {
   ASSERT_EQ(result.layers.size(), executable.steps().size());
   EXPECT_EQ(result.steps, executable.steps().size() * 6);
   EXPECT_EQ(result.spans.size(), 1 + result.steps);
-  EXPECT_GT(result.layers_ns, result.unprofiled.min / 3) << "of all slices, not of one";
+  EXPECT_GT(result.layers_ns, result.uninstrumented.min / 3) << "of all slices, not of one";
   expect_right(executable.output().data, 60);
 }
 

@@ -163,6 +163,10 @@ class PageContents(support.ReportTest):
         ):
             row = results.Row({"backend": backend, "labels": labels})
             self.assertEqual((row.backend, row.labels), expected)
+        self.assertEqual(results.Row({"name": "unprofiled"})["name"], "uninstrumented")
+        document = {"sums_ns": {"layers": 2, "unprofiled": 1}, "rows": []}
+        old = results.File("old.json", "", document, schema=None)
+        self.assertEqual(old["sums_ns"], {"layers": 2, "uninstrumented": 1})
 
     def test_shapes_that_differ_in_the_stride_have_two_names(self):
         import words

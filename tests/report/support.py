@@ -132,5 +132,5 @@ class ReportTest(unittest.TestCase):
                 flops=1e7,
                 bytes_ideal=1e6,
             )
-        maker.row(26000 / faster, name="unprofiled", cache="", layout=None, math=None)
+        maker.row(26000 / faster, name="uninstrumented", cache="", layout=None, math=None)
         return {**synthetic.document(maker.rows, device="cpu"), "tool": "lenslet profile", "batch": 64}

@@ -81,6 +81,7 @@ awk '
     word("(wrote|ends?|written|bytes|zeros|characters|number) behind ", "after, or past the end of")
     word("(layers?|batch|data|parameter|weights|image) behind ", "after, or past the end of")
     word("fp64 judge", "fp64 reference (the judge compares an output with it and decides)")
+    word("unprofiled|profiled total", "uninstrumented and instrumented, of passes")
     word("labeled|canceled|modeled|signaled", "a double l")
     word("fp32_halves", "pair_values: an output of pairs has int32 keys and fp32 values")
     drawn = count  # names of drawing libraries and of CSS, in Python and on pages
@@ -93,7 +94,7 @@ awk '
   }
   {
     text = $0
-    gsub(/"rival"/, "", text)  # a label in old result files
+    gsub(/"rival"|["`](un)?profiled["`]/, "", text)  # in old result files
     gsub(/bench --place=resident"/, "", text)  # is refused
     gsub(/layered fused plan\.json/, "", text)  # completions: values and a file
     gsub(/MOST_/, "most_", text)  # not among the capitals that are left out

@@ -247,6 +247,8 @@ void use_words_of_today(ResultRow& row) {
                                     [&](const auto& rung) { return row.backend == rung.first; });
   if (renamed != std::end(kRenamedRungs))
     row.backend = concat(row.backend.substr(0, row.backend.find('.') + 1), renamed->second);
+  if (row.name == "unprofiled") row.name = "uninstrumented";
+  if (row.name == "profiled") row.name = "instrumented";
   for (auto& [label, text] : row.labels) {
     if (label == "variant" && !text.empty()) row.backend = text;
     if (label == "place" && text == "resident") text = "device";

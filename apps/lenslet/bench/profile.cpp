@@ -139,8 +139,8 @@ std::vector<ResultRow> all_rows(const Executable& executable, const Measured& me
       rows.push_back(layer_row(executable.steps()[layer.step], ceilings, hot, layer));
     }
   }
-  rows.push_back(plain_row("unprofiled", profile.unprofiled, "one pass, device time"));
-  rows.push_back(plain_row("profiled", profile.profiled, "one pass with an event after every layer"));
+  rows.push_back(plain_row("uninstrumented", profile.uninstrumented, "one pass, device time"));
+  rows.push_back(plain_row("instrumented", profile.instrumented, "one pass with an event after every layer"));
   rows.push_back(plain_row("wall", profile.wall, "one pass, host clock, enqueue and synchronise"));
   if (measured.replayed.samples > 0) {
     rows.push_back(plain_row("graph", measured.replayed, "one replay of the CUDA graph, host clock"));
@@ -203,7 +203,7 @@ Table layer_table(const Executable& executable, const std::vector<ResultRow>& ro
 // those events.
 Table sum_table(const Executable& executable, const Measured& measured) {
   const Profile& profile = measured.profile;
-  const double total = profile.unprofiled.median;
+  const double total = profile.uninstrumented.median;
   Table table;
   table.column("a pass of " + format_count(executable.batch()), Table::Align::kLeft)
       .column("median us")
@@ -216,11 +216,11 @@ Table sum_table(const Executable& executable, const Measured& measured) {
   row("= explained", profile.layers_ns - profile.events_ns);
   row("residual", profile.residual_ns);
   table.rule();
-  row("unprofiled total", total);
-  row("profiled total", profile.profiled.median);
+  row("uninstrumented total", total);
+  row("instrumented total", profile.instrumented.median);
   row("wall clock, enqueue and synchronise", profile.wall.median);
   if (executable.device().is_cuda()) {
-    row("of it launch and synchronise, wall - unprofiled", profile.wall.median - total);
+    row("of it launch and synchronise, wall - uninstrumented", profile.wall.median - total);
   }
   if (measured.replayed.samples > 0) row("wall clock, CUDA graph replayed", measured.replayed.median);
   if (profile.h2d.samples > 0) {
@@ -239,7 +239,7 @@ constexpr double kSmallResidual = 0.03;
 // before it.
 double event_inside_ns(const Profile& profile) {
   const double between = static_cast<double>(profile.steps) - 1;
-  return between > 0 ? (profile.profiled.median - profile.unprofiled.median) / between : 0;
+  return between > 0 ? (profile.instrumented.median - profile.uninstrumented.median) / between : 0;
 }
 
 std::string explain_residual(const Profile& profile) {
@@ -249,7 +249,7 @@ std::string explain_residual(const Profile& profile) {
   return concat("of the residual, ", format_us(explained),
                 " us come from events: one between two layers costs ", format_time(inside), ", one alone ",
                 format_time(profile.event_ns), "; ", format_us(left), " us (",
-                format_share(left / profile.unprofiled.median), " of the total) are unexplained");
+                format_share(left / profile.uninstrumented.median), " of the total) are unexplained");
 }
 
 void print_report(Console& console, const Executable& executable, const std::vector<ResultRow>& rows,
@@ -258,7 +258,7 @@ void print_report(Console& console, const Executable& executable, const std::vec
   console.print(layer_table(executable, rows, options.cache == "both"));
   console.line();
   console.print(sum_table(executable, measured));
-  const double total = measured.profile.unprofiled.median;
+  const double total = measured.profile.uninstrumented.median;
   console.line(concat(format_rate(static_cast<double>(executable.batch()) / total * 1e9),
                       " images/s with the input on the device; sum of the layers and total differ by ",
                       format_share(std::fabs(measured.profile.residual_ns) / total)));
@@ -281,7 +281,7 @@ void add_members(JsonObject& json, const Measured& measured) {
   const Profile& profile = measured.profile;
   json.group("sums_ns", [&](JsonObject& sums) {
     sums("layers", profile.layers_ns)("events", profile.events_ns)("residual", profile.residual_ns);
-    sums("unprofiled", profile.unprofiled.median)("event_alone", profile.event_ns);
+    sums("uninstrumented", profile.uninstrumented.median)("event_alone", profile.event_ns);
     sums("event_inside", event_inside_ns(profile));
   });
   json("held_back", profile.held_back)("check", measured.error);

@@ -63,7 +63,7 @@ Json pass_profile(const PicturePage& picture_page, const std::string& backends, 
     Json json = {{"batch", batch},
                  {"backends", backends},
                  {"layers", layers},
-                 {"total_ns", measured.unprofiled.median},
+                 {"total_ns", measured.uninstrumented.median},
                  {"sum_ns", measured.layers_ns},
                  {"events_ns", measured.events_ns},
                  {"residual_ns", measured.residual_ns}};

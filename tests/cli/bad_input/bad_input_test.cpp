@@ -177,7 +177,7 @@ TEST(BadInput, ADiskThatFillsUpDoesNotEndTheMeasuring) {
                file),
       kOutput, told + "images/s");
   expect_run(run_line("lenslet profile --device cpu {quick} --json " + file), kOutput,
-             told + "unprofiled total");
+             told + "uninstrumented total");
   EXPECT_EQ(std::filesystem::file_size(file), 14u);
 }
 
