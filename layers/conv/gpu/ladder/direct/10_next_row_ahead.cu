@@ -18,7 +18,7 @@ namespace {
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
 //             (docs/results/2026-11-30-h200/ladder.json)
 template <int K, int kStride>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(kRollingThreads, kRollingBlocks)
     conv_direct_next_row_ahead_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
                                       const float* __restrict__ x, float* __restrict__ y) {
   const RungBlock block(shape);

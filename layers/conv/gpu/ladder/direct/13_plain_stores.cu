@@ -17,9 +17,8 @@ namespace {
 // requires    K and stride as compiled, W a multiple of 4, groups = 1 (supports_rolling_rows, RungBackend)
 // measured    H200, mb1ic3ih4096oc3oh4096kh3ph1 and others: docs/kernels/direct.md, "The climb"
 //             (docs/results/2026-11-30-h200/ladder.json)
-// Launch bounds as the product's: without the number of blocks nvcc spills values at K = 3.
 template <int K, int kStride>
-__global__ void __launch_bounds__(128, 4)
+__global__ void __launch_bounds__(kRollingThreads, kRollingBlocks)
     conv_direct_plain_stores_kernel(const __grid_constant__ SmallBank bank, const RungShape shape,
                                     const float* __restrict__ x, float* __restrict__ y) {
   const WarpStrip strip(shape);

@@ -15,6 +15,9 @@ namespace direct_ladder {
 
 constexpr int kRollingColumns = 4;  // input columns of a lane
 constexpr int kRollingRows = 32;    // output rows of a warp in rungs 09 and 10
+// Launch bounds of rungs 09 to 13, as the product's: without the number of blocks of a multiprocessor nvcc spills with
+// three filters.
+constexpr int kRollingThreads = 128, kRollingBlocks = 4;
 
 /// One lane's share of an input row: its four columns, and for the first and the last lane the column next to the
 /// warp's, which no other lane has.
