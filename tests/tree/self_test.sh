@@ -485,9 +485,44 @@ else
   echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
 fi
 
-use bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -
+# It finds the headers itself, and leaves out those that the build compiled alone and those of a vendor that is not
+# there: in a tree of three, with a build of its own.
+small=$copy copy=$work/few
+mkdir -p "$copy"/{framework,layers,models,api} "$copy/build/generated"
+printf '#pragma once\nstd::string text();\n' >"$copy/api/built.h"  # would not compile alone
+printf '#include "api/built.h"\n' >"$copy/api/built.cpp"
+printf '#pragma once\n' >"$copy/models/not_built.h"
+printf '#pragma once\n#include <driver_types.h>\n#if 1\n#error not left out\n#endif\n' >"$copy/layers/vendor.h"
+# A compiler that finds no CUDA toolkit, wherever that is.
+printf '#!/bin/sh\ncase "$*" in *fsyntax-only*) exit 1 ;; esac\nexec "%s" "$@"\n' "$cxx" >"$work/cxx"
+chmod +x "$work/cxx"
+# built_with FLAGS: what CMake writes for a source that was compiled with them.
+built_with() {
+  printf '[\n{\n  "directory": "%s",\n  "command": "c++ %s -std=c++17 -o built.o -c %s",\n  "file": "%s"\n}\n]\n' \
+    "$copy/build" "$1" "$copy/api/built.cpp" "$copy/api/built.cpp" >"$copy/build/compile_commands.json"
+  touch "$copy/build/built.o"
+}
+warnings='-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror'
+sleep 0.02  # the object must be newer than its source
+use bash "$here/check_headers_alone.sh" "$copy" "$copy/build/generated" "$work/cxx" -
+built_with "-DNDEBUG $warnings"
 green
 red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h'
+red api/built.h '// newer than the object' 'string'
+red api/built.cpp '// newer than the object' 'string'
+built_with "-DNDEBUG $warnings -include pch.hxx"
+red models/planted.h '#pragma once' 'string'
+built_with "-DNDEBUG -DOTHER $warnings"
+red models/planted.h '#pragma once' 'string'
+built_with '-DNDEBUG -Wall'
+red models/planted.h '#pragma once' 'string'
+built_with "-DNDEBUG $warnings"
+printf 'int f();\n' >"$copy/api/first.h"
+printf '#include "api/first.h"\n#include "api/built.h"\n' >"$copy/api/built.cpp"
+sleep 0.02
+touch "$copy/build/built.o"
+red models/planted.h '#pragma once' 'string'
+copy=$small
 
 use bash "$here/check_commits.sh" "$work/history" HEAD~1
 if command -v git >/dev/null 2>&1; then
