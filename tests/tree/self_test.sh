@@ -89,6 +89,7 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' skips
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' affected
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' apps
+  red dev.d/test.sh 'ctest() { command ctest "${@/#6/3}"; }' 'no "ctest .*parallel 6' apps
   red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' results
   red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' results
   red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' bench
