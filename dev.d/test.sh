@@ -107,14 +107,17 @@ cmd_test() {
   fi
   has_gpu || say 'no NVIDIA GPU is visible: tests that need one are skipped'
   say "testing build/$preset"
-  local status=0
+  local status=0 parallel
   local results=build/$preset/Testing/Temporary
+  # Tests of --apps wait most of their time: for a browser, for connections that are idle, for processes that start.
+  parallel=$(jobs)
+  [ "$apps" = no ] || parallel=$((2 * parallel))
   mkdir -p "$results"
   if [ -n "$json" ]; then
     rm -f "$results/junit.xml"
     selection=(--output-junit "$root/$results/junit.xml" "${selection[@]}")
   fi
-  ctest --preset "$preset" --parallel "$(jobs)" "${selection[@]}" 2>&1 | tee "$results/summary.txt" || status=1
+  ctest --preset "$preset" --parallel "$parallel" "${selection[@]}" 2>&1 | tee "$results/summary.txt" || status=1
   say 'what was skipped, and why'
   awk -f dev.d/skipped.awk "$results/summary.txt" "$results/LastTest.log"
   if [ -n "$json" ]; then python3 tests/support/test_results.py "$results/junit.xml" --json "$json" || status=1; fi

@@ -305,12 +305,12 @@ STAND_IN
   called 'pip .*install --requirement tests/apps_requirements.txt'
   not_called 'cmake'
   rm -r "$stage/build/apps"
-  LACKS=1 BREAK='' expect 0 'what was skipped' staged test --apps
+  LACKS=1 BREAK='' LENSLET_JOBS=3 expect 0 'what was skipped' staged test --apps
   called 'apt-get install .*python3-torch.*chromium-driver.*wrk'
   stand_in chromedriver <<<':'
   stand_in wrk <<<':'
   called 'pip .*install --requirement tests/apps_requirements.txt'
-  called 'ctest .*--label-regex ^apps\$'
+  called 'ctest .*--parallel 6 --label-regex ^apps\$'
   called 'cmake --build .*--target apps_tests'
   not_called 'label-exclude'
   expect 0 'what was skipped' staged test --apps

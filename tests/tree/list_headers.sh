@@ -27,7 +27,8 @@ vendor_includes() {
         name = line
         sub(/^[^<"]*[<"]/, "", name)
         sub(/[>"].*$/, "", name)
-        if (name ~ /^(cu|nv|mma|cooperative_groups|dnnl|oneapi)/) vendors[file] = vendors[file] name "\n"
+        if (name ~ /^(cu|nv|mma|cooperative_groups|(driver|library|vector)_types\.h|dnnl|oneapi)/)
+          vendors[file] = vendors[file] name "\n"
         else if (line ~ /"/) ours[file] = ours[file] name "\n"
       }
       close(file)

@@ -89,6 +89,7 @@ if [ "$part" = dev ]; then
   red dev.d/test.sh 'awk() { [[ $* == *skipped.awk* ]] || command awk "$@"; }' 'lists other skips' skips
   red dev.d/test.sh 'find_affected() { targets=all pattern=.; }' '2 of 9 tests' affected
   red dev.d/test.sh 'setup_apps() { :; }' 'pip could not install the packages' apps
+  red dev.d/test.sh 'ctest() { command ctest "${@/#6/3}"; }' 'no "ctest .*parallel 6' apps
   red dev.d/test.sh 'python3() { :; }' 'no "python3 tests/support/test_results.py' results
   red dev.d/test.sh 'ctest() { shift 2; command ctest --preset release; }' 'no "ctest .*junit' results
   red dev.d/bench.sh 'show_only_gpu() { :; }' 'no "lenslet bench --device cuda:0.*on 1' bench
@@ -488,9 +489,44 @@ else
   echo 'skipped: shellcheck is not installed (./dev setup --tests): the check of scripts was not tried'
 fi
 
-use bash "$here/check_headers_alone.sh" "$copy" "$generated" "$cxx" -
+# It finds the headers itself, and leaves out those that the build compiled alone and those of a vendor that is not
+# there: in a tree of three, with a build of its own.
+small=$copy copy=$work/few
+mkdir -p "$copy"/{framework,layers,models,api} "$copy/build/generated"
+printf '#pragma once\nstd::string text();\n' >"$copy/api/built.h"  # would not compile alone
+printf '#include "api/built.h"\n' >"$copy/api/built.cpp"
+printf '#pragma once\n' >"$copy/models/not_built.h"
+printf '#pragma once\n#include <driver_types.h>\n#if 1\n#error not left out\n#endif\n' >"$copy/layers/vendor.h"
+# A compiler that finds no CUDA toolkit, wherever that is.
+printf '#!/bin/sh\ncase "$*" in *fsyntax-only*) exit 1 ;; esac\nexec "%s" "$@"\n' "$cxx" >"$work/cxx"
+chmod +x "$work/cxx"
+# built_with FLAGS: what CMake writes for a source that was compiled with them.
+built_with() {
+  printf '[\n{\n  "directory": "%s",\n  "command": "c++ %s -std=c++17 -o built.o -c %s",\n  "file": "%s"\n}\n]\n' \
+    "$copy/build" "$1" "$copy/api/built.cpp" "$copy/api/built.cpp" >"$copy/build/compile_commands.json"
+  touch "$copy/build/built.o"
+}
+warnings='-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror'
+sleep 0.02  # the object must be newer than its source
+use bash "$here/check_headers_alone.sh" "$copy" "$copy/build/generated" "$work/cxx" -
+built_with "-DNDEBUG $warnings"
 green
 red models/planted.h '#pragma once\n#include "no/such.h"' 'no/such.h'
+red api/built.h '// newer than the object' 'string'
+red api/built.cpp '// newer than the object' 'string'
+built_with "-DNDEBUG $warnings -include pch.hxx"
+red models/planted.h '#pragma once' 'string'
+built_with "-DNDEBUG -DOTHER $warnings"
+red models/planted.h '#pragma once' 'string'
+built_with '-DNDEBUG -Wall'
+red models/planted.h '#pragma once' 'string'
+built_with "-DNDEBUG $warnings"
+printf 'int f();\n' >"$copy/api/first.h"
+printf '#include "api/first.h"\n#include "api/built.h"\n' >"$copy/api/built.cpp"
+sleep 0.02
+touch "$copy/build/built.o"
+red models/planted.h '#pragma once' 'string'
+copy=$small
 
 use bash "$here/check_commits.sh" "$work/history" HEAD~1
 if command -v git >/dev/null 2>&1; then
