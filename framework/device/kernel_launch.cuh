@@ -1,6 +1,7 @@
 // A kernel and how it is launched. Internal: only for files that include CUDA headers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>

@@ -162,7 +162,7 @@ class ResidentLenet5::Kernel {
           if (began == 0) began = now;
           if (now - began < next_query_ns_) return;
           next_query_ns_ += kNsPerQuery;
-          small_lenet5::throw_on_failure(stream_);
+          cluster_lenet5::throw_on_failure(stream_);
           if (now - began > device_timeout_s() * kNsPerS) throw_device_timeout();
         });
     next_query_ns_ = kNsPerQuery;
@@ -171,7 +171,7 @@ class ResidentLenet5::Kernel {
 
   ResidentOptions options_;
   Stream stream_;
-  small_lenet5::ResidentLaunch launch_;
+  cluster_lenet5::ResidentLaunch launch_;
   PinnedBuffer pinned_;
   Memory* memory_;
   uint64_t clusters_;

@@ -19,7 +19,10 @@
 #include "framework/execution/tuner.h"
 #include "framework/measuring/row_status.h"
 #include "layers/fp16_ends.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/cluster/choices.h"
+#include "models/fused_lenet5/gpu/fp32/choices.h"
+#include "models/fused_lenet5/gpu/medium/choices.h"
+#include "models/fused_lenet5/gpu/mma/choices.h"
 #include "models/fused_lenet5/gpu/resident/arguments.h"
 #include "models/fused_lenet5/gpu/resident/launch.h"
 #include "models/fused_lenet5/pack_image.h"
@@ -316,7 +319,7 @@ TEST_F(GpuChoices, TheResidentKernelTakesTheLargestClustersThatFit) {
     Stream stream(Device::cuda(ordinal));
     if (gpu_at(ordinal).compute_capability < 90) {
       expect_error<UnavailableError>(
-          [&] { const small_lenet5::ResidentLaunch launch(parameters, 1, stream); },
+          [&] { const cluster_lenet5::ResidentLaunch launch(parameters, 1, stream); },
           "a resident kernel launches clusters of blocks: it needs compute capability 9.0, this GPU has ");
       continue;
     }
@@ -324,7 +327,7 @@ TEST_F(GpuChoices, TheResidentKernelTakesTheLargestClustersThatFit) {
                                             {16, 16, 8}, {32, 32, 4}, {64, 64, 2}};
     for (const auto& [max_clusters, clusters, blocks] : kRows) {
       SCOPED_TRACE(concat(gpu_at(ordinal).name, ", at most ", max_clusters, " clusters"));
-      const small_lenet5::ResidentLaunch resident(parameters, max_clusters, stream);
+      const cluster_lenet5::ResidentLaunch resident(parameters, max_clusters, stream);
       EXPECT_EQ(resident.clusters(), clusters);
       EXPECT_EQ(resident.blocks(), blocks);
       EXPECT_LE(resident.clusters() * resident.blocks(), gpu_at(ordinal).multiprocessors);
@@ -352,7 +355,7 @@ TEST_F(GpuChoices, AreRefusedWhereNoClusterFits) {
   const DeviceGuard guard(Device::cuda(kH100));
   Stream stream(Device::cuda(kH100));
   expect_error<UnavailableError>(
-      [&] { const small_lenet5::ResidentLaunch resident(parameters, 16, stream); },
+      [&] { const cluster_lenet5::ResidentLaunch resident(parameters, 16, stream); },
       "a resident kernel: no cluster of 2 to 8 blocks fits on this GPU: use another backend");
   simulated_gpu::insert(published_gpus());
 }

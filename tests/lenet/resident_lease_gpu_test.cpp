@@ -25,7 +25,7 @@ constexpr int64_t kNsPerMs = 1000000;
 /// Launches one cluster on full slots and waits for its end. Returns the number of images that it has answered.
 int answered_with_lease(int64_t lease_ns) {
   Stream stream(Device::cuda());
-  const small_lenet5::ResidentLaunch launch(lenet5_parameters(builtin_lenet5_weights()), 1, stream);
+  const cluster_lenet5::ResidentLaunch launch(lenet5_parameters(builtin_lenet5_weights()), 1, stream);
   const PinnedBuffer pinned(Device::cuda(), sizeof(resident::Memory));
   auto* const memory = new (pinned.data()) resident::Memory{};
   const std::vector<uint8_t> pixels(static_cast<size_t>(kLenet5Pixels), 100);

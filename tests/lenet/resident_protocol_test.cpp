@@ -39,7 +39,7 @@ class EmulatedClusters {
   /// A cluster ends after `images_each`, as it does at the end of its lease.
   explicit EmulatedClusters(int images_each) : images_each_(images_each) {
     simulated_gpu::on_launch([this](const Launch& launch) {
-      start(*static_cast<const small_lenet5::ResidentArguments*>(launch.arguments[0]));
+      start(*static_cast<const cluster_lenet5::ResidentArguments*>(launch.arguments[0]));
     });
     simulated_gpu::on_query([this] { return running_ == 0; });
   }
@@ -52,7 +52,7 @@ class EmulatedClusters {
   EmulatedClusters& operator=(const EmulatedClusters&) = delete;
 
  private:
-  void start(const small_lenet5::ResidentArguments& args) {
+  void start(const cluster_lenet5::ResidentArguments& args) {
     EXPECT_EQ(running_, 0) << "a launch begins when the launch before has ended";
     running_ = args.turn.clusters;
     for (int cluster = 0; cluster < args.turn.clusters; ++cluster) {

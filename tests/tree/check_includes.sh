@@ -7,7 +7,8 @@
 # alone; a layer's folder includes another layer's only if `neighbours` lists it, and headers in the root of layers/
 # include none; the reference in layers/reference/ includes nothing of the layers except Conv2dProblem; the judge and
 # the subjects, which run backends (conv_judge, conv_verify, layer_subject, gemm_subject, subjects, element_subjects),
-# may include all layers.
+# may include all layers; a backend is <device>/<name>.{cpp,cu}, and what stands in <device>/<name>/ is included only by
+# that folder, by the <name>.* beside it and by the <name>.* beside the device's folder (the CPU side of a kernel).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"
@@ -40,6 +41,13 @@ if [ -n "$unread" ]; then
   printf '%s: LENSLET_HAS_CUDA needs #include "framework/gpu_side.h"\n' "${unread//$'\n'/, }"
   exit 1
 fi
+
+# The folders of backends: cpu/ and gpu/ hold them. A folder without a source of its name is shared.
+private=$(for folder in $(list_sources layers models -- h cpp cu cuh inc |
+  sed -nE 's|^(.*/[cg]pu/[^/]+)/.*|\1|p' | sort -u); do
+  if [ -e "$folder.cpp" ] || [ -e "$folder.cu" ]; then echo "$folder"; fi
+done)
+export private
 
 list_sources framework layers models weights api apps python tests -- h cpp cu cuh inc |
   xargs grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null |
@@ -84,10 +92,24 @@ list_sources framework layers models weights api apps python tests -- h cpp cu c
       else if (!((folder, to) in rank)) bad(folder "/ has no entry " to " (tests/tree/check_includes.sh lists them)")
       else if (rank[folder, to] >= rank[folder, from]) bad(folder "/ stands as " order[folder])
     }
+    # The folder of a backend that `path` is in, or nothing.
+    function backend_of(path, folder) {
+      if (!match(path, /^.*\/[cg]pu\/[^\/]+\//)) return ""
+      folder = substr(path, 1, RLENGTH - 1)
+      return folder in owned ? folder : ""
+    }
+    # Whether `path` is in that folder or a file of the name beside it.
+    function belongs(path, folder, beside) {
+      beside = folder
+      sub(/[cg]pu\/[^\/]+$/, "", beside)
+      beside = beside substr(folder, match(folder, /[^\/]+$/))
+      return index(path, folder "/") == 1 || index(path, folder ".") == 1 || index(path, beside ".") == 1
+    }
     function bad(why) { printf "%s includes \"%s\": %s\n", place, target, why; found = 1 }
     BEGIN {
       n = split(neighbours, pairs, " "); for (i = 1; i <= n; ++i) legal[pairs[i]] = 1
       n = split(ENVIRON["orders"], lines, "\n"); for (i = 1; i <= n; ++i) if (lines[i] != "") read_order(lines[i])
+      n = split(ENVIRON["private"], lines, "\n"); for (i = 1; i <= n; ++i) owned[lines[i]] = 1
     }
     {
       split($0, field, ":")
@@ -108,6 +130,9 @@ list_sources framework layers models weights api apps python tests -- h cpp cu c
         next
       }
       for (i = 1; i <= folder_count; ++i) check_order(folders[i])
+      home = backend_of(target)
+      if (home != "" && level(file) != 6 && !belongs(file, home))
+        bad(home "/ belongs to one backend: move what others need beside it, or to a folder named after no backend")
       if (file ~ /^framework\/io\// && target ~ /^framework\// && target !~ /^framework\/(io|base|tensor)\//)
         bad("framework/io stands on base and tensor alone")
       from = layer(file); to = layer(target)

@@ -247,9 +247,9 @@ awk '
 asm_files='
 layers/conv/gpu/direct/tile.cuh           the primitives of CUDA for cp.async, which also work before 8.0
 layers/conv/gpu/winograd/fused.cuh        the barrier of two warps
-models/fused_lenet5/gpu/small/cluster.cuh mbarrier in a form that keeps the code of the medium kernel
-models/fused_lenet5/gpu/small/thread.cuh  weights past L1, and values that must not be computed later
-models/fused_lenet5/gpu/small/kernel.cuh  the store of a prediction for a host that polls
+models/fused_lenet5/gpu/cluster/stores.cuh  mbarrier in a form that keeps the code of the medium kernel
+models/fused_lenet5/gpu/cluster/thread.cuh  weights past L1
+models/fused_lenet5/gpu/lanes.cuh         values that must not be computed later, and a prediction for a host that polls
 models/fused_lenet5/gpu/resident/kernel.cuh  loads and stores for a host that polls, and the clock
 models/fused_lenet5/winograd.h            dp4a of unsigned by signed bytes, which CUDA has no function for
 tests/faults/faulty_gpu_backend.cu        the clock

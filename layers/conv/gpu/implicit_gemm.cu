@@ -13,9 +13,10 @@
 #include "framework/base/integer_math.h"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
+#include "layers/conv/gpu/implicit_gemm/cost.h"
 #include "layers/conv/gpu/implicit_gemm/kernel.cuh"
-#include "layers/conv/gpu/implicit_gemm/prepare.cuh"
 #include "layers/conv/gpu/implicit_gemm/rows_launch.cuh"
+#include "layers/conv/gpu/implicit_gemm_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 
 namespace lenslet {

@@ -17,7 +17,7 @@
 #include "framework/device/cluster_launch.cuh"
 #include "layers/conv/conv_limits.h"
 #include "layers/conv/gpu/conv_sizes.h"
-#include "layers/conv/gpu/implicit_gemm/prepare.cuh"
+#include "layers/conv/gpu/implicit_gemm_host.cuh"
 #include "layers/conv/gpu/own_kernel_limits.h"
 #include "layers/conv/gpu/split_gemm/kernel.cuh"
 

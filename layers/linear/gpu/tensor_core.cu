@@ -132,10 +132,10 @@ __device__ __forceinline__ void multiply_step(const Samples<kFp16>& samples, con
 template <bool kFp16, int kTiles, int kWarps, bool kWide, bool kHalves = false>
 __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
     linear_tensor_core_kernel(const LinearTensorCoreShape shape,
-                              const float* x,  // [batch, inputs]; the launch before may still write it
+                              const void* x,  // [batch, inputs] of Input; the launch before may write it
                               const unsigned char* __restrict__ weights,  // [column tiles, chunks] packed
                               const float* __restrict__ bias,             // [column tiles * columns]
-                              float* y) {  // [batch, outputs]; of fp16 with half_outputs
+                              void* y) {  // [batch, outputs] of fp32, with half_outputs of fp16
   constexpr int kColumns = 8 * kTiles * kWarps;
   constexpr int kStageBytes = stage_bytes(kFp16, kColumns);
   constexpr int kLaneBytes = 4 * (kFp16 ? 2 : 4);  // of a tile in a step
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
       (static_cast<int64_t>(blockIdx.x) * row_warps + warp / kWarps) * LaunchShape::kWarpRows + g;
   // Samples past the end read the last one's inputs; their sums are never stored.
   using Input = std::conditional_t<kHalves, uint16_t, float>;
-  const auto* const samples_of_x = reinterpret_cast<const Input*>(x);
+  const auto* const samples_of_x = static_cast<const Input*>(x);
   const Input* const upper = samples_of_x + min(first_row, shape.batch - 1) * shape.inputs;
   const Input* const lower = samples_of_x + min(first_row + 8, shape.batch - 1) * shape.inputs;
   const unsigned char* const packed = weights + static_cast<int64_t>(blockIdx.y) * shape.chunks * kStageBytes;
@@ -201,15 +201,15 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
       if (row >= shape.batch || output >= shape.outputs) continue;
       const float first = relu_if(shape.relu, sums[n][2 * half] + b.x);
       const float second = relu_if(shape.relu, sums[n][2 * half + 1] + b.y);
-      float* const to = y + row * shape.outputs + output;
+      float* const to = static_cast<float*>(y) + row * shape.outputs + output;
       if (shape.half_outputs) {
-        auto* const half = reinterpret_cast<uint16_t*>(y) + row * shape.outputs + output;
+        auto* const halves = static_cast<uint16_t*>(y) + row * shape.outputs + output;
         const uint32_t pair = pack_halves(first, second);
         if (shape.pair_store) {
-          *reinterpret_cast<uint32_t*>(half) = pair;
+          *reinterpret_cast<uint32_t*>(halves) = pair;
         } else {
-          half[0] = static_cast<uint16_t>(pair);
-          if (output + 1 < shape.outputs) half[1] = static_cast<uint16_t>(pair >> 16);
+          halves[0] = static_cast<uint16_t>(pair);
+          if (output + 1 < shape.outputs) halves[1] = static_cast<uint16_t>(pair >> 16);
         }
       } else if (shape.pair_store) {
         *reinterpret_cast<float2*>(to) = make_float2(first, second);
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(GpuLimits::kWarp* kMaxRowWarps* kWarps)
   }
 }
 
-using Launch = KernelLaunch<LinearTensorCoreShape, const float*, const unsigned char*, const float*, float*>;
+using Launch = KernelLaunch<LinearTensorCoreShape, const void*, const unsigned char*, const float*, void*>;
 
 struct Variant {
   int columns, warps;             // outputs of a block, and warps along them
@@ -292,7 +292,7 @@ class TensorCoreOperator : public Operator {
   std::string detail() const override { return detail_; }
 
   void run(const std::vector<ConstTensorView>& inputs, TensorView output, RunContext& context) override {
-    const float* const x = inputs[0].data;
+    const void* const x = inputs[0].data;
     LinearTensorCoreShape shape = shape_;
     shape.pair_store = shape.pair_store && is_aligned(output.data, sizeof(float2));
     const bool wide = inputs_ % 4 == 0 && is_aligned(x, sizeof(float4));

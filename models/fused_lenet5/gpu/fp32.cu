@@ -13,7 +13,7 @@
 #include "framework/device/kernel_launch.cuh"
 #include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/fp32/choices.h"
 #include "models/fused_lenet5/gpu/fp32/conv.cuh"
 #include "models/fused_lenet5/gpu/fp32/linear.cuh"
 #include "models/prediction.h"
@@ -30,7 +30,7 @@ class Fp32Operator : public Operator {
   Fp32Operator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
       : count_(request.batch()),
         gpu_(gpu_traits(request.device)),
-        constants_(pack_fp32_constants(parameters, request.input_type)),
+        constants_(pack_winograd_constants(parameters, request.input_type)),
         conv2_(uploaded(pack_fp32_conv2(parameters), stream)),
         linear_(uploaded(pack_fp32_linear(parameters), stream)) {
     const auto conv = fused_lenet5_fp32_conv_kernel<Pixel>;
@@ -109,7 +109,7 @@ class Fp32Operator : public Operator {
 
   int64_t count_;
   GpuTraits gpu_;
-  Fp32Constants constants_;
+  WinogradConstants constants_;
   Buffer conv2_, linear_;
   unsigned max_blocks_ = 0;  // of the convolution kernel, all resident
 };

@@ -18,7 +18,7 @@
 #include "framework/device/cuda_check.h"
 #include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/medium/choices.h"
 #include "models/fused_lenet5/gpu/medium/kernel.cuh"
 #include "models/fused_lenet5/gpu/medium/parameters.h"
 #include "models/prediction.h"
@@ -51,7 +51,7 @@ class MediumOperator : public Operator {
   MediumOperator(const Lenet5Parameters& parameters, const OperatorRequest& request, Stream& stream)
       : math_(request.math), kernel_(kernel_for<MediumLayout::kImages>(request)) {
     arguments_.count = request.batch();
-    arguments_.constants = pack_fp32_constants(parameters, request.input_type, request.math);
+    arguments_.constants = pack_winograd_constants(parameters, request.input_type, request.math);
     const int at_once = clusters_at_once(reinterpret_cast<const void*>(kernel_), kShape);
     if (at_once == 0) {
       throw UnavailableError(concat("medium: no block with ", MediumLayout::kSharedBytes,

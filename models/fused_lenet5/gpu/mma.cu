@@ -16,7 +16,7 @@
 #include "framework/device/native_stream.h"
 #include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/mma/choices.h"
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 #include "models/fused_lenet5/quantise.h"
 

@@ -2,12 +2,12 @@
 #include "framework/device/cluster_launch.cuh"
 #include "framework/device/native_stream.h"
 #include "framework/tensor/host_values.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/cluster/choices.h"
+#include "models/fused_lenet5/gpu/cluster/parameters.h"
 #include "models/fused_lenet5/gpu/resident/kernel.cuh"
 #include "models/fused_lenet5/gpu/resident/launch.h"
-#include "models/fused_lenet5/gpu/small/parameters.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 namespace {
 
 /// The kernel for one cluster size.
@@ -59,4 +59,4 @@ void throw_on_failure(Stream& stream) {
     throw_cuda_error(error, "cudaStreamQuery", __FILE__, __LINE__);
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

@@ -18,15 +18,15 @@
 #include "framework/device/cuda_check.h"
 #include "framework/tensor/host_values.h"
 #include "models/fused_lenet5/error_bound.h"
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/cluster/choices.h"
+#include "models/fused_lenet5/gpu/cluster/parameters.h"
 #include "models/fused_lenet5/gpu/small/kernel.cuh"
-#include "models/fused_lenet5/gpu/small/parameters.h"
 
 namespace lenslet {
 namespace fused_lenet5 {
 namespace {
 
-using namespace small_lenet5;
+using namespace cluster_lenet5;
 
 using SmallFunction = void (*)(SmallArguments);
 

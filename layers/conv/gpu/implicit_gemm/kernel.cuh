@@ -6,18 +6,11 @@
 
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
+#include "layers/conv/gpu/implicit_gemm_tap.h"
 #include "layers/conv/gpu/sgemm_tile.cuh"
 #include "layers/conv/gpu/store_rectifier.cuh"
 
 namespace lenslet {
-
-/// One row of the im2col matrix: channel c and tap (r, s) of the filter. 16 bytes, read at once. Rows added
-/// to fill the last step read as zero: their offset is -1, their dh kNowhere.
-struct alignas(16) ImplicitGemmTap {
-  static constexpr int kNowhere = 1 << 30;  // outside every image
-  int offset;                               // c*H*W + r*dilation_h*W + s*dilation_w, from the window's corner
-  int dh, dw;                               // r*dilation_h, s*dilation_w
-};
 
 struct ImplicitGemmShape {
   int h, w, q, plane;      // input plane, output width, P*Q

@@ -1,8 +1,9 @@
 // The host side of implicit_gemm/rows.cuh: supported problems, estimated cost, and preparation.
 #pragma once
 
-#include "layers/conv/gpu/implicit_gemm/prepare.cuh"
+#include "layers/conv/gpu/implicit_gemm/cost.h"
 #include "layers/conv/gpu/implicit_gemm/rows.cuh"
+#include "layers/conv/gpu/implicit_gemm_host.cuh"
 
 namespace lenslet {
 

@@ -15,7 +15,7 @@
 #include "framework/instructions/early_launch.cuh"
 #include "layers/conv/gpu/epilogue.cuh"
 #include "layers/conv/gpu/fast_divide.cuh"
-#include "layers/conv/gpu/implicit_gemm/kernel.cuh"
+#include "layers/conv/gpu/implicit_gemm_tap.h"
 #include "layers/conv/gpu/store_rectifier.cuh"
 
 namespace lenslet {

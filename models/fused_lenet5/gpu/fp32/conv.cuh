@@ -13,7 +13,8 @@
 #include "framework/instructions/async_copy.cuh"
 #include "framework/instructions/warp.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/fp32/conv1.cuh"
+#include "models/fused_lenet5/gpu/fp32/parameters.h"
+#include "models/fused_lenet5/gpu/winograd_conv1.cuh"
 
 namespace lenslet::fused_lenet5 {
 
@@ -84,7 +85,7 @@ __device__ __forceinline__ void fp32_conv2_point(float (&sums)[8][2], const floa
 }
 
 /// conv2, ReLU and pooling: 8 rows by 4 columns of two filters; stores h2 [2][4 rows][2 columns], kTile apart.
-__device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int pair, const float* columns,
+__device__ __forceinline__ void fp32_conv2(const WinogradConstants& constants, int pair, const float* columns,
                                            const float* weights, float* h2) {
   float y[8][2][4];
 #pragma unroll
@@ -128,7 +129,7 @@ __device__ __forceinline__ void fp32_conv2(const Fp32Constants& constants, int p
 //             (docs/results/2026-11-28-h200/bench-batches.json)
 template <typename Pixel>
 __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
-    fused_lenet5_fp32_conv_kernel(const __grid_constant__ Fp32Constants constants,
+    fused_lenet5_fp32_conv_kernel(const __grid_constant__ WinogradConstants constants,
                                   const Pixel* __restrict__ images,  // [count, 28, 28]
                                   int count,
                                   const float* __restrict__ conv2,  // [Fp32Conv2::kFloats]
@@ -150,9 +151,10 @@ __global__ void __launch_bounds__(Fp32Conv::kThreads, 4)
       const int task = (part == 0 ? warp : Fp32Conv::kWarps + warp / 2) * 32 + lane;
       const int column = task % 6, image = task / 6 % Fp32Conv::kImages, row = task / (6 * Fp32Conv::kImages);
       const int source = min(first + image, count - 1);
-      fp32_conv1<Fp32Conv::kMap>(constants, images + int64_t{source} * kPixels + row * (6 * 28) + column * 4,
-                                 shared + image * Fp32Conv::kImage + row * 36 + column * 2,
-                                 part * (warp % 2) * 3, part == 0 ? 6 : 3);
+      winograd_conv1<Fp32Conv::kMap>(constants,
+                                     images + int64_t{source} * kPixels + row * (6 * 28) + column * 4,
+                                     shared + image * Fp32Conv::kImage + row * 36 + column * 2,
+                                     part * (warp % 2) * 3, part == 0 ? 6 : 3);
     }
     __syncthreads();
     fp32_transform(shared, warp, lane);

@@ -10,14 +10,14 @@
 #include <type_traits>
 
 #include "framework/instructions/warp.cuh"
-#include "models/fused_lenet5/gpu/fp32/conv1.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 #include "models/fused_lenet5/gpu/medium/layout.h"
-#include "models/fused_lenet5/gpu/small/thread.cuh"
+#include "models/fused_lenet5/gpu/winograd_conv1.cuh"
 
 namespace lenslet::medium_lenet5 {
 
+using fused_lenet5::hide_value;
 using fused_lenet5::WinogradF45;
-using small_lenet5::hide_value;
 
 /// hide_value() of a lane, except that it is below 32: the compiler then divides by shifts.
 __device__ __forceinline__ void hide_lane(int& lane) {
@@ -28,18 +28,19 @@ __device__ __forceinline__ void hide_lane(int& lane) {
 /// conv1, ReLU and pooling of `images` images: pixels -> h1. A warp takes the same filters of up to 32 tiles of 6 x 4
 /// outputs, 24 of them an image.
 template <typename Pixel>
-__device__ __forceinline__ void conv1_stage(const fused_lenet5::Fp32Constants& constants, const Pixel* pixels,
-                                            float* maps, int images, int warp, int lane) {
+__device__ __forceinline__ void conv1_stage(const fused_lenet5::WinogradConstants& constants,
+                                            const Pixel* pixels, float* maps, int images, int warp,
+                                            int lane) {
   // A tile's pixels are transformed once for all filters of a warp; with up to two images more warps are faster.
   const int filters = images <= 2 ? 1 : 3, warps = (Layout::kTiles * images + 31) / 32;
   // Not from `warp`, which is uniform for the compiler: it would read weights to uniform registers, just before their
   // use.
   const int first = static_cast<int>(threadIdx.x) / 32 / warps * filters;
   const int task = warp % warps * 32 + lane;
-  if (first >= 6 || task >= Layout::kTiles * images) return;
+  if (first >= kLenet5Maps1 || task >= Layout::kTiles * images) return;
   const int image = task / Layout::kTiles, row = task % Layout::kTiles / Layout::kTileColumns,
             column = task % Layout::kTileColumns;
-  fused_lenet5::fp32_conv1<Layout::kMap>(
+  fused_lenet5::winograd_conv1<Layout::kMap>(
       constants, pixels + image * fused_lenet5::kPixels + row * Layout::kTilePixelRow + column * 4,
       maps + image * Layout::kImage + row * Layout::kTilePooledRow + column * 2, first, filters);
 }
@@ -55,10 +56,10 @@ __device__ __forceinline__ Float* at_byte(Float* maps, int place) {
 /// h1 -> V in place: a warp takes a map, half a warp the 12 rows of a half of eight inputs.
 __device__ __forceinline__ void transform_stage(float* maps, int images, int warp, int lane) {
   const int half = lane / 16, row = lane % 16;
-  const bool transforms = row < 12;
-  const int from = row * 12 + half * 4, to = Layout::point_place(half, row / 4, 0) + row % 4;
+  const bool transforms = row < kLenet5Side1;
+  const int from = row * kLenet5Side1 + half * 4, to = Layout::point_place(half, row / 4, 0) + row % 4;
 #pragma unroll 1
-  for (int map = warp; map < 6 * images; map += Layout::kWarps) {
+  for (int map = warp; map < kLenet5Maps1 * images; map += Layout::kWarps) {
     float d[8], v[8];
     if (transforms) {
       const float* const source = maps + map * Layout::kMap + from;
@@ -85,18 +86,18 @@ __device__ __forceinline__ void conv2_point(const float* maps, int place, const 
   for (int i = 0; i < Layout::kQuads; ++i)
     quads[i] = at_byte(maps, place ^ i * 4 * kBytes) + i * Layout::kQuad;
 #pragma unroll 2
-  for (int c = 0; c < 6; ++c) {
-    float x[12], w[5 * kFilters];
+  for (int c = 0; c < kLenet5Maps1; ++c) {
+    float x[kLenet5Side1], w[kLenet5Filter * kFilters];
 #pragma unroll
     for (int i = 0; i < Layout::kQuads; ++i)
       *reinterpret_cast<float4*>(x + 4 * i) = *reinterpret_cast<const float4*>(quads[i] + c * Layout::kMap);
 #pragma unroll
-    for (int r = 0; r < 5; ++r) {
+    for (int r = 0; r < kLenet5Filter; ++r) {
       *reinterpret_cast<Filters*>(w + r * kFilters) =
           *reinterpret_cast<const Filters*>(filters + c * Layout::kChannelFilters + r * 4);
     }
 #pragma unroll
-    for (int r = 0; r < 5; ++r) {
+    for (int r = 0; r < kLenet5Filter; ++r) {
 #pragma unroll
       for (int f = 0; f < kFilters; ++f) {
 #pragma unroll

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "framework/instructions/warp.cuh"
+#include "models/fused_lenet5/gpu/cluster/stores.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 #include "models/fused_lenet5/gpu/medium/conv.cuh"
 #include "models/fused_lenet5/gpu/medium/linear.cuh"
-#include "models/fused_lenet5/gpu/small/kernel.cuh"
 
 namespace lenslet::medium_lenet5 {
 
@@ -15,7 +16,7 @@ struct MediumArguments {
   float* probabilities;  // [count]; null: in the predictions
   int64_t count;
   const float* packed;  // in the order of Layout
-  fused_lenet5::Fp32Constants constants;
+  fused_lenet5::WinogradConstants constants;
 };
 
 __device__ __forceinline__ void store_answer(float* output, float* /*probabilities*/, int64_t image,
@@ -24,8 +25,8 @@ __device__ __forceinline__ void store_answer(float* output, float* /*probabiliti
 }
 __device__ __forceinline__ void store_answer(Prediction* output, float* probabilities, int64_t image,
                                              float logit, int lane) {
-  const Prediction prediction = small_lenet5::predict_from_lanes(logit);
-  if (lane == 0) small_lenet5::store_prediction(output, probabilities, image, prediction);
+  const Prediction prediction = fused_lenet5::predict_from_lanes(logit);
+  if (lane == 0) fused_lenet5::store_prediction(output, probabilities, image, prediction);
 }
 
 // computes    logits or predictions of `count` images
@@ -42,8 +43,7 @@ __device__ __forceinline__ void store_answer(Prediction* output, float* probabil
 template <int kMaxImages, typename Pixel, typename Output>
 __global__ void __launch_bounds__(Layout::kThreads, 1)
     fused_lenet5_medium_kernel(const __grid_constant__ MediumArguments args) {
-  using namespace small_lenet5;
-  using medium_lenet5::Layout;
+  using namespace cluster_lenet5;
   extern __shared__ __align__(128) float shared[];
   __shared__ uint64_t conv2_arrived, linear_arrived;
   float* const parameters = shared;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(Layout::kThreads, 1)
 #pragma unroll 1
   while (left > 0) {
     const int images = kMaxImages <= Layout::kFew ? static_cast<int>(left) : Layout::images_of_turn(left);
-    int lane = lane_of();
+    int lane = fused_lenet5::lane_of();
     conv1_stage(args.constants, static_cast<const Pixel*>(args.input) + first * fused_lenet5::kPixels, maps,
                 images, warp, lane);
     // Otherwise the compiler computes the places of all later stages before conv1, which needs the registers.

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "framework/instructions/warp.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 #include "models/fused_lenet5/gpu/medium/layout.h"
-#include "models/fused_lenet5/gpu/small/thread.cuh"
 
 namespace lenslet::medium_lenet5 {
 
@@ -36,7 +36,7 @@ __device__ __forceinline__ int exchanged_image(int place, int lane) {
 template <int kBit, int kCount, int kSteps>
 __device__ __forceinline__ void sum_exchanged(float* values) {
   if constexpr (kSteps == 0) {
-    small_lenet5::sum_over_lanes<kBit, kCount>(values);
+    fused_lenet5::sum_over_lanes<kBit, kCount>(values);
   } else {
 #pragma unroll
     for (int i = 0; i < kCount / 2; ++i)

@@ -8,8 +8,8 @@
 
 namespace lenslet::medium_lenet5 {
 
-/// Packs all parameters but those of conv1 (see pack_fp32_constants()). Returns Layout::kFloats values. In a math mode
-/// other than fp32 weights are rounded to it, those of conv2 before they are transformed.
+/// Packs all parameters but those of conv1 (see pack_winograd_constants()). Returns Layout::kFloats values. In a math
+/// mode other than fp32 weights are rounded to it, those of conv2 before they are transformed.
 std::vector<float> pack_parameters(const Lenet5Parameters& parameters, MathMode math);
 
 }  // namespace lenslet::medium_lenet5

@@ -1,6 +1,6 @@
 // The whole-network LeNet-5 with fp16 operands, its convolutions also in 8-bit integers: mma/fp16_kernel.cuh
 // instantiated for all input and output types.
-#include "models/fused_lenet5/gpu/choices.h"
+#include "models/fused_lenet5/gpu/mma/choices.h"
 #include "models/fused_lenet5/gpu/mma/fp16_kernel.cuh"
 #include "models/prediction.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/instructions/operand_bits.h"
-#include "models/fused_lenet5/fold.h"
+#include "framework/tensor/tensor.h"
 
 namespace lenslet::fused_lenet5 {
 
@@ -30,26 +30,6 @@ class MmaPacker {
   }
   std::vector<unsigned char> bytes_;
 };
-
-/// A weight as a kernel in that math mode multiplies it, rounded once.
-inline float rounded_weight(double value, MathMode math) {
-  const auto single = static_cast<float>(value);
-  if (math == MathMode::kFp16) return __half2float(__double2half(value));
-  if (math != MathMode::kTf32) return single;
-  const uint32_t bits = tf32_bits(single);
-  float rounded;
-  std::memcpy(&rounded, &bits, sizeof rounded);
-  return rounded;
-}
-
-/// conv1 on pixels as the kernel reads them: bytes with the normalisation folded in, or normalised values.
-inline FoldedConv1 conv1_for(const Lenet5Parameters& parameters, ElementType input) {
-  if (input == ElementType::kUint8) return fold_normalisation(parameters);
-  FoldedConv1 plain{};
-  for (size_t i = 0; i < plain.weight.size(); ++i) plain.weight[i] = parameters.conv1_weight.data()[i];
-  for (size_t i = 0; i < plain.bias.size(); ++i) plain.bias[i] = parameters.conv1_bias.data()[i];
-  return plain;
-}
 
 // conv1 is pixels [16 runs of 8 columns, 5 rows x 8 columns] x filters [40, 24]: six channels at the four positions
 // that a run serves. The 24 columns are three blocks of 8, of which lane 4 g + t holds columns 2t and 2t + 1: the two

@@ -5,6 +5,7 @@
 
 #include "models/fused_lenet5/gpu/mma/kernels.h"
 #include "models/fused_lenet5/gpu/mma/packing.h"
+#include "models/fused_lenet5/gpu/weights.h"
 #include "models/fused_lenet5/quantise.h"
 
 namespace lenslet::fused_lenet5 {

@@ -1,10 +1,10 @@
 // Internal: what a resident kernel is launched with, without CUDA: the test that stands in for the kernel reads it.
 #pragma once
 
-#include "models/fused_lenet5/gpu/small/tile.h"
+#include "models/fused_lenet5/gpu/cluster/tile.h"
 #include "models/fused_lenet5/resident_protocol.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
 struct ResidentArguments {
   resident::Memory* memory;  // page-locked host memory
@@ -13,4 +13,4 @@ struct ResidentArguments {
   Conv1Parameters conv1;
 };
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

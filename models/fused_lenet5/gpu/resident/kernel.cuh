@@ -3,10 +3,11 @@
 #pragma once
 
 #include "framework/instructions/barrier.cuh"
+#include "models/fused_lenet5/gpu/cluster/stages.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 #include "models/fused_lenet5/gpu/resident/arguments.h"
-#include "models/fused_lenet5/gpu/small/kernel.cuh"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
 __device__ __forceinline__ uint64_t load_word(const uint64_t* at) {
   uint64_t word;
@@ -196,7 +197,7 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
       if (thread < 32) {
         const auto slot = static_cast<int>(image % resident::kSlots);
         const uint64_t tag = resident::tag_of(image);
-        const Prediction prediction = predict_from_lanes(logit);
+        const Prediction prediction = fused_lenet5::predict_from_lanes(logit);
         if (thread == 0) {
           store_word(args.memory->predictions + slot,
                      resident::answer_word(__float_as_uint(prediction.probability),
@@ -212,4 +213,4 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   if (rank == 0 && thread == 0) store_word(&args.memory->ended[cluster], args.turn.launch);
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "framework/tensor/tensor.h"
-#include "models/fused_lenet5/gpu/small/tile.h"
+#include "models/fused_lenet5/gpu/cluster/tile.h"
 #include "models/fused_lenet5/network_backend.h"
 #include "models/fused_lenet5/resident_protocol.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
 /// A resident kernel with its parameters on the device of `stream`.
 class ResidentLaunch {
@@ -29,4 +29,4 @@ class ResidentLaunch {
 /// Throws DeviceError if work on the stream failed. Does not wait.
 void throw_on_failure(Stream& stream);
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

@@ -1,16 +1,10 @@
 // LeNet-5 for a few images, one cluster of blocks per image. Internal: includes CUDA. Formula and sources: ../small.cu.
 #pragma once
 
-#include "models/fused_lenet5/gpu/small/stages.cuh"
+#include "models/fused_lenet5/gpu/cluster/stages.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 
-namespace lenslet::small_lenet5 {
-
-/// A kernel for clusters of n blocks; the attribute does not exist for architectures below 9.0.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define LENSLET_CLUSTER(n)
-#else
-#define LENSLET_CLUSTER(n) __cluster_dims__(n, 1, 1)
-#endif
+namespace lenslet::cluster_lenet5 {
 
 struct SmallArguments {
   const void* input;     // [count, 28, 28] pixels
@@ -31,21 +25,6 @@ __device__ __forceinline__ float4 four_pixels(const uint8_t* at) {
 }
 __device__ __forceinline__ float4 four_pixels(const float* at) {
   return *reinterpret_cast<const float4*>(at);
-}
-
-/// To predictions [N] one store of eight bytes, so that a polling host sees both or none; to labels [N] and
-/// `probabilities` [N] if these are apart.
-__device__ __forceinline__ void store_prediction(void* output, float* probabilities, int64_t image,
-                                                 const Prediction& prediction) {
-  if (probabilities) {
-    static_cast<int32_t*>(output)[image] = prediction.label;
-    probabilities[image] = prediction.probability;
-    return;
-  }
-  asm volatile("{\n.reg .b64 both;\nmov.b64 both, {%1, %2};\nst.relaxed.sys.global.b64 [%0], both;\n}" ::"l"(
-                   static_cast<Prediction*>(output) + image),
-               "r"(prediction.label), "f"(prediction.probability)
-               : "memory");
 }
 
 /// Sends the pixels at `image`, 16 bytes per thread, to every block that needs rows of them. A read of host memory
@@ -159,8 +138,8 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
           if (thread < fused_lenet5::kClasses)
             static_cast<float*>(args.output)[n * fused_lenet5::kClasses + thread] = logit;
         } else {
-          const Prediction prediction = predict_from_lanes(logit);
-          if (thread == 0) store_prediction(args.output, args.probabilities, n, prediction);
+          const Prediction prediction = fused_lenet5::predict_from_lanes(logit);
+          if (thread == 0) fused_lenet5::store_prediction(args.output, args.probabilities, n, prediction);
         }
       }
     }
@@ -169,4 +148,4 @@ __global__ void __launch_bounds__(kThreads, 1) LENSLET_CLUSTER(T::kBlocks)
   }
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

@@ -1,11 +1,11 @@
-// Internal: conv1 with ReLU and pooling as a thread of the fp32 kernels computes it, by Winograd's F(4, 5) along the
+// Internal: conv1 with ReLU and pooling as a thread of `fp32` and `medium` computes it, by Winograd's F(4, 5) along the
 // rows.
 #pragma once
 
 #include <cstdint>
 
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/fp32/parameters.h"
+#include "models/fused_lenet5/gpu/winograd_constants.h"
 #include "models/fused_lenet5/winograd.h"
 
 namespace lenslet::fused_lenet5 {
@@ -26,11 +26,11 @@ __device__ __forceinline__ void transform_pixels(const uint8_t* source, float (&
 /// conv1, ReLU and pooling: 6 rows by 4 columns of outputs of `count` filters from `first` on. source: the pixel above
 /// and left; maps: h1 at the first pooled output, a filter every kMap floats.
 template <int kMap, typename Pixel>
-__device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const Pixel* source, float* maps,
-                                           int first, int count) {
+__device__ __forceinline__ void winograd_conv1(const WinogradConstants& constants, const Pixel* source,
+                                               float* maps, int first, int count) {
   float v[10][8];
 #pragma unroll
-  for (int row = 0; row < 10; ++row) transform_pixels(source + row * 28, v[row]);
+  for (int row = 0; row < 10; ++row) transform_pixels(source + row * kLenet5Side, v[row]);
   maps += first * kMap;
 #pragma unroll 1
   for (int k = first; k < first + count; ++k, maps += kMap) {
@@ -38,8 +38,8 @@ __device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const
     // The products of one point, down the columns; they start with the bias or with zero.
     const auto multiply = [&](float(&sums)[6], int point, bool with_bias) {
 #pragma unroll
-      for (int r = 0; r < 5; ++r) {
-        const float w = constants.conv1[k][point * 5 + r];
+      for (int r = 0; r < kLenet5Filter; ++r) {
+        const float w = constants.conv1[k][point * kLenet5Filter + r];
 #pragma unroll
         for (int row = 0; row < 6; ++row) {
           const float x = v[row + r][point];
@@ -68,7 +68,7 @@ __device__ __forceinline__ void fp32_conv1(const Fp32Constants& constants, const
     }
 #pragma unroll
     for (int row = 0; row < 6; row += 2) {
-      *reinterpret_cast<float2*>(maps + row / 2 * 12) =
+      *reinterpret_cast<float2*>(maps + row / 2 * kLenet5Side1) =
           make_float2(relu_pool_bits(y[row][0], y[row][1], y[row + 1][0], y[row + 1][1]),
                       relu_pool_bits(y[row][2], y[row][3], y[row + 1][2], y[row + 1][3]));
     }

@@ -1,4 +1,5 @@
-// The stages of the small kernels, for all threads of a block. Internal: includes CUDA.
+// LeNet-5 of an image by a cluster of blocks, stage by stage, as `small` and the resident kernel run it. Internal:
+// includes CUDA.
 //
 // Each stage is bound first by its longest dependency chain, and then by shared memory, which gives a warp 128 bytes
 // per cycle even if lanes read the same word. So filters stay in registers, a thread computes as many sums as possible
@@ -6,11 +7,19 @@
 #pragma once
 
 #include "framework/instructions/warp.cuh"
+#include "models/fused_lenet5/gpu/cluster/stores.cuh"
+#include "models/fused_lenet5/gpu/cluster/thread.cuh"
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/small/cluster.cuh"
-#include "models/fused_lenet5/gpu/small/thread.cuh"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
+
+/// A kernel for clusters of n blocks; the attribute does not exist for architectures below 9.0.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define LENSLET_CLUSTER(n)
+#else
+#define LENSLET_CLUSTER(n) __cluster_dims__(n, 1, 1)
+#endif
 
 template <class T>
 struct BlockMemory {
@@ -169,23 +178,4 @@ __device__ __forceinline__ float tail_stage(BlockMemory<T>& block, const Places<
          (all + __shfl_down_sync(kAllLanes, all, 10) + __shfl_down_sync(kAllLanes, all, 20));
 }
 
-/// Class and probability of the logits in lanes 0..9, for all lanes of a warp. A NaN among them makes the probability
-/// NaN.
-__device__ __forceinline__ Prediction predict_from_lanes(float logit) {
-  Prediction prediction;
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  constexpr float kUnit = 1 << 27;  // ten terms of at most 1 fit in 32 bits of fixed point
-  const bool counts = lane_of() < fused_lenet5::kClasses;
-  const int bits = __float_as_int(logit + 0.0f);  // -0 becomes 0
-  const int key = counts ? (bits < 0 ? bits ^ INT32_MAX : bits) : INT32_MIN;
-  const int top = __reduce_max_sync(kAllLanes, key);
-  prediction.label = __ffs(static_cast<int>(__ballot_sync(kAllLanes, key == top))) - 1;
-  const float largest = __int_as_float(top < 0 ? top ^ INT32_MAX : top);
-  const float term = exp2f((logit - largest) * 1.44269504f);
-  const unsigned sum = __reduce_add_sync(kAllLanes, counts ? __float2uint_rn(term * kUnit) : 0u);
-  prediction.probability = __fdividef(kUnit, __uint2float_rn(sum)) + (largest - largest);
-#endif
-  return prediction;
-}
-
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

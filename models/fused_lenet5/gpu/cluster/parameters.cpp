@@ -1,9 +1,9 @@
-#include "models/fused_lenet5/gpu/small/parameters.h"
+#include "models/fused_lenet5/gpu/cluster/parameters.h"
 
 #include "framework/base/error.h"
-#include "models/fused_lenet5/gpu/mma/packing.h"
+#include "models/fused_lenet5/gpu/weights.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 namespace {
 
 template <class T>
@@ -61,10 +61,10 @@ class Packer {
           if (out >= kF1) continue;
           const int position = block * T::kPositions + group / 4;
           for (int e = 0; e < 4; ++e) {
-            const int input =
-                (group % 4 * 4 + e) * 16 + position_row(position) * 4 + position_column(position);
+            const int input = (group % 4 * 4 + e) * kLenet5Side2 * kLenet5Side2 +
+                              position_row(position) * kLenet5Side2 + position_column(position);
             at(T::kFc1At + block * T::kFc1Share + (warp * T::kFc1Outputs + i) * kLaneGroups + 4 * lane + e) =
-                fused_lenet5::rounded_weight(p_.fc1_weight.data()[out * 256 + input], math_);
+                fused_lenet5::rounded_weight(p_.fc1_weight.data()[out * kLenet5Inputs1 + input], math_);
           }
         }
       }
@@ -91,10 +91,11 @@ class Packer {
   // Lane 10 * part + o has every third group of four inputs of class o.
   void pack_fc3() {
     for (int i = 0; i < 7; ++i) {
-      for (int lane = 0; lane < 30; ++lane) {
+      for (int lane = 0; lane < 3 * kLenet5Classes; ++lane) {
         for (int e = 0; e < 4; ++e) {
-          at(T::kTailAt + T::kFc3InTail + i * kLaneGroups + 4 * lane + e) = fused_lenet5::rounded_weight(
-              p_.fc3_weight.data()[lane % 10 * kF2 + 4 * (lane / 10 + 3 * i) + e], math_);
+          const int input = 4 * (lane / kLenet5Classes + 3 * i) + e;
+          at(T::kTailAt + T::kFc3InTail + i * kLaneGroups + 4 * lane + e) =
+              fused_lenet5::rounded_weight(p_.fc3_weight.data()[lane % kLenet5Classes * kF2 + input], math_);
         }
       }
     }
@@ -134,4 +135,4 @@ std::vector<float> pack_parameters(const Lenet5Parameters& parameters, int block
   }
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

@@ -10,12 +10,13 @@
 #include "framework/base/host_device.h"
 #include "models/lenet5_sizes.h"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
 inline constexpr int kThreads = 256, kWarps = kThreads / 32;  // 8 warps may have 255 registers per thread
 inline constexpr int kSide = kLenet5Side;
-inline constexpr int kMaps1 = 6, kMaps2 = 16, kTaps = 25;
-inline constexpr int kF1 = 120, kF2 = 84;
+inline constexpr int kMaps1 = kLenet5Maps1, kMaps2 = kLenet5Maps2;
+inline constexpr int kTaps = kLenet5Filter * kLenet5Filter;
+inline constexpr int kF1 = kLenet5Hidden1, kF2 = kLenet5Hidden2;
 inline constexpr int kTapGroups = 6;        // of four taps, and one tap more
 inline constexpr int kLaneGroups = 32 * 4;  // floats that a warp reads at once: a group of four each lane
 inline constexpr int kFilterStride = 4 * kTapGroups + 4;  // floats of a conv1 filter, the last three unused
@@ -82,4 +83,4 @@ struct Conv1Parameters {
   float bias[kMaps1];
 };
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

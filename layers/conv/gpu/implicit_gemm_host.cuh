@@ -1,4 +1,4 @@
-// What preparing an implicit GEMM takes, whichever kernel runs it: the cost of a tiling, its sizes, its table of taps,
+// What the host prepares for the kernels of an implicit GEMM, of whichever backend: sizes, the table of taps, and
 // filters packed tap by tap.
 #pragma once
 
@@ -9,17 +9,10 @@
 
 #include "framework/base/integer_math.h"
 #include "layers/conv/gpu/fast_divide.cuh"
-#include "layers/conv/gpu/implicit_gemm/kernel.cuh"
+#include "layers/conv/gpu/implicit_gemm_tap.h"
 #include "layers/conv/gpu/kernel_host.cuh"
 
 namespace lenslet {
-
-/// What the busiest multiprocessor has to do, in multiply-adds of the largest tile's inner loop a tap.
-template <typename Variant>
-double implicit_gemm_cost(const Variant& choice, int64_t blocks, int multiprocessor_count) {
-  const auto rounds = static_cast<double>(ceil_div(blocks, multiprocessor_count));
-  return rounds * choice.block_m * choice.block_n / choice.efficiency;
-}
 
 /// [K, C/G, R, S] to [G, padded_taps, pitch]: the filters of one tap are contiguous, padded with zeros.
 inline std::shared_ptr<float> upload_filters(const ConvPrepare& request, int padded_taps, int pitch) {

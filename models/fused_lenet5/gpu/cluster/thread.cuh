@@ -1,17 +1,17 @@
 // The state of a thread of the small kernels: its positions and its parameters. Internal: includes CUDA.
 #pragma once
 
-#include "framework/instructions/warp.cuh"
+#include "models/fused_lenet5/gpu/cluster/tile.h"
 #include "models/fused_lenet5/gpu/common.cuh"
-#include "models/fused_lenet5/gpu/small/tile.h"
+#include "models/fused_lenet5/gpu/lanes.cuh"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
-__device__ __forceinline__ int lane_of() { return static_cast<int>(threadIdx.x & 31); }
-__device__ __forceinline__ int warp_of() { return static_cast<int>(threadIdx.x >> 5); }
-
-/// Hides from the compiler what `value` is. So it computes nothing that depends on it before this place.
-__device__ __forceinline__ void hide_value(int& value) { asm volatile("" : "+r"(value)); }
+using fused_lenet5::hide_value;
+using fused_lenet5::kept_value;
+using fused_lenet5::lane_of;
+using fused_lenet5::sum_over_lanes;
+using fused_lenet5::warp_of;
 
 /// Weights bypass L1, because every block reads its own once.
 __device__ __forceinline__ float4 load_group(const float* at) {
@@ -31,38 +31,6 @@ struct Filter {  // 5 x 5
     return t % 4 == 0 ? g.x : t % 4 == 1 ? g.y : t % 4 == 2 ? g.z : g.w;
   }
 };
-
-/// Sums kCount values over the lanes that differ in the bits below 2 * kBit. At each step a lane keeps half of the
-/// values, so values[0] becomes the sum of value kept_value(lane). Lanes that no step separated hold the same sum.
-template <int kBit, int kCount>
-__device__ __forceinline__ void sum_over_lanes(float* values) {
-  if constexpr (kCount == 1) {
-    values[0] += __shfl_xor_sync(kAllLanes, values[0], kBit);
-    if constexpr (kBit > 1) sum_over_lanes<kBit / 2, 1>(values);
-  } else {
-    constexpr int kHalf = (kCount + 1) / 2;
-    const bool upper = (threadIdx.x & kBit) != 0;
-#pragma unroll
-    for (int i = 0; i < kHalf; ++i) {
-      const float low = values[i], high = i + kHalf < kCount ? values[i + kHalf] : 0.0f;
-      values[i] = (upper ? high : low) + __shfl_xor_sync(kAllLanes, upper ? low : high, kBit);
-    }
-    if constexpr (kBit > 1) sum_over_lanes<kBit / 2, kHalf>(values);
-  }
-}
-constexpr int kNoValue = 1 << 20;
-template <int kBit, int kCount>
-__device__ __forceinline__ int kept_value(int lane) {
-  if constexpr (kCount == 1) {
-    return 0;
-  } else {
-    constexpr int kHalf = (kCount + 1) / 2;
-    int index = 0;
-    if constexpr (kBit > 1) index = kept_value<kBit / 2, kHalf>(lane);
-    if (lane & kBit) index += kHalf;
-    return index < kCount ? index : kNoValue;
-  }
-}
 
 /// The positions that a thread reads and writes, computed before it waits for an image.
 template <class T>
@@ -192,4 +160,4 @@ struct TailWeights {
   }
 };
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5

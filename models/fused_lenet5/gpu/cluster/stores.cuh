@@ -13,7 +13,7 @@
 #include "framework/instructions/cluster.cuh"
 #include "framework/instructions/early_launch.cuh"
 
-namespace lenslet::small_lenet5 {
+namespace lenslet::cluster_lenet5 {
 
 /// A barrier in shared memory that completes a phase when one thread and its expected number of bytes have arrived.
 __device__ __forceinline__ void barrier_init(uint64_t* barrier) {
@@ -74,4 +74,4 @@ __device__ __forceinline__ void bulk_copy(void* target, const void* source, int 
               : "memory"));
 }
 
-}  // namespace lenslet::small_lenet5
+}  // namespace lenslet::cluster_lenet5
