@@ -129,22 +129,22 @@ Directions directions_of_pixels(const Seen& seen) {
 
 Directions directions_of_implicit_gemm(const Seen& seen) {
   const auto& shape = seen.argument<ImplicitGemmShape>(0);
-  return {{"positions", shape.columns, seen.number(1)},
+  return {{"positions", shape.positions, seen.number(1)},
           {"filters of a group", shape.group_filters, seen.number(0)},
           {"steps", shape.steps, 2},
           {"groups", seen.launch.grid.y, 1},
-          {"images", shape.columns / shape.plane, 1},
+          {"images", shape.positions / shape.plane, 1},
           {shape.vector_store ? "positions, four stored at once" : "positions, stored one by one",
-           shape.columns, seen.number(1)}};
+           shape.positions, seen.number(1)}};
 }
 
 Directions directions_of_implicit_gemm_rows(const Seen& seen) {
   const auto& shape = seen.argument<ImplicitGemmRowsShape>(0);
-  return {{"positions", shape.columns, seen.number(1)},
+  return {{"positions", shape.positions, seen.number(1)},
           {"filters of a group", shape.group_filters, seen.number(0)},
           {"steps", shape.steps, 3},  // stages
           {"groups", seen.launch.grid.y, 1},
-          {"images", shape.columns / (int64_t{shape.plane} / shape.q * shape.w), 1}};
+          {"images", shape.positions / (int64_t{shape.plane} / shape.q * shape.w), 1}};
 }
 
 Directions directions_of_im2col(const Seen& seen) {
@@ -185,11 +185,11 @@ Directions directions_of_winograd_fused(const Seen& seen) {
 
 Directions directions_of_mma(const Seen& seen) {
   const auto& shape = seen.argument<TensorCoreMmaShape>(0);
-  return {{"positions", shape.columns, seen.number(3)},
+  return {{"positions", shape.positions, seen.number(3)},
           {"filters of a group", shape.group_filters, seen.number(2)},
           {"steps", shape.steps, 5},  // more than stages
           {"groups", seen.launch.grid.y, 1},
-          {"images", shape.columns / shape.plane, 1}};
+          {"images", shape.positions / shape.plane, 1}};
 }
 
 Directions directions_of_few(const Seen& seen) {
@@ -279,13 +279,13 @@ Directions directions_of_split_gemm(const Seen& seen) {
   const auto& shape = seen.argument<SplitGemmShape>(0);
   const int64_t groups = shape.k / shape.group_filters;
   Directions directions = {
-      {"positions", shape.columns, seen.number(1)},
+      {"positions", shape.positions, seen.number(1)},
       {"filters of a group", shape.group_filters, seen.number(0)},
       {"steps of a block", ceil_div(shape.steps, shape.split_k), seen.number(4) - 1},  // stages ahead
       {"groups", groups, 1},
-      {"images", shape.columns / shape.plane, 1},
-      {shape.vector_store ? "positions, four stored at once" : "positions, stored one by one", shape.columns,
-       seen.number(1)}};
+      {"images", shape.positions / shape.plane, 1},
+      {shape.vector_store ? "positions, four stored at once" : "positions, stored one by one",
+       shape.positions, seen.number(1)}};
   if (shape.split_k > 1) directions.push_back({"blocks of a cluster", shape.split_k, 1});
   return directions;
 }

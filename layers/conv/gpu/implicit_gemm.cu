@@ -84,7 +84,7 @@ class ImplicitGemm : public OneLaunchConv<ImplicitGemmShape, const float*, const
 
     set_implicit_gemm_sizes(shape_, problem, variant.block_m);
     set_strides(shape_, problem);
-    shape_.columns = problem.n * shape_.plane;
+    shape_.positions = problem.n * shape_.plane;
     shape_.steps = steps;
     shape_.filter_tiles = shape_.filter_pitch / variant.block_m;
     shape_.by_plane = FastDivide(shape_.plane);

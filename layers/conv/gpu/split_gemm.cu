@@ -177,7 +177,7 @@ class SplitGemm : public ConvKernel {
     shape_.dilation_h = problem.dilation_h;
     shape_.dilation_w = problem.dilation_w;
     shape_.group_channels = problem.c / problem.groups;
-    shape_.columns = problem.n * shape_.plane;
+    shape_.positions = problem.n * shape_.plane;
     shape_.steps = steps;
     shape_.channel_steps = static_cast<int>(channel_steps(problem, variant_));
     shape_.s = problem.s;

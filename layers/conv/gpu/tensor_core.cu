@@ -133,7 +133,7 @@ class TensorCoreMma : public OneLaunchConv<TensorCoreMmaShape, const float*, con
     shape_.k = problem.k;
     shape_.group_filters = problem.k / problem.groups;
     shape_.plane = problem.p() * problem.q();
-    shape_.columns = problem.n * shape_.plane;
+    shape_.positions = problem.n * shape_.plane;
     shape_.steps = steps;
     shape_.filter_tiles = static_cast<int>(ceil_div(shape_.group_filters, variant_.block_m));
     set_strides(shape_, problem);

@@ -17,31 +17,31 @@ struct ImplicitGemmShape {
   int image, group_input;  // C*H*W, C/G*H*W
   int k, group_filters;    // K, K/G
   int filter_pitch;        // K/G rounded up to the block's tile
-  int columns;             // N*P*Q
+  int positions;           // N*P*Q
   int steps;               // C/G*R*S over kBlockL, rounded up
   int filter_tiles;        // ceil(K/G / kBlockM)
   int stride_h, stride_w, pad_h, pad_w;
   FastDivide by_filter_tiles, by_plane, by_q;
-  bool vector_store;  // P*Q is a multiple of 4: four columns lie in one image, 16-byte aligned
+  bool vector_store;  // P*Q is a multiple of 4: four positions lie in one image, 16-byte aligned
   StoreRectifier after;
 };
 
-/// Gathers kBlockL x kBlockN elements of the im2col matrix a step. A thread keeps its columns, so that the
+/// Gathers kBlockL x kBlockN elements of the im2col matrix a step. A thread keeps its positions, so that the
 /// window's corner is worked out once; the taps come from a table, the same entry for a whole warp.
 template <class Tile, bool kChecked>
 class ImplicitGemmGather {
  public:
   __device__ ImplicitGemmGather(const ImplicitGemmShape& shape, const float* x, const ImplicitGemmTap* taps,
-                                int first_column)
+                                int first_position)
       : x_(x), taps_(taps + threadIdx.x / Tile::kBlockN), height_(shape.h), width_(shape.w) {
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) {
-      // Columns past the end read the last one's input; their sums are never stored.
-      const int column =
-          min(first_column + static_cast<int>(threadIdx.x % Tile::kBlockN) + i * Tile::kThreads,
-              shape.columns - 1);
+      // Positions past the end read the last one's input; their sums are never stored.
+      const int position =
+          min(first_position + static_cast<int>(threadIdx.x % Tile::kBlockN) + i * Tile::kThreads,
+              shape.positions - 1);
       int pixel, p, q;
-      const int n = shape.by_plane.divide(column, pixel);
+      const int n = shape.by_plane.divide(position, pixel);
       p = shape.by_q.divide(pixel, q);
       const int h = p * shape.stride_h - shape.pad_h, w = q * shape.stride_w - shape.pad_w;
       corner_[i] = n * shape.image + h * shape.w + w;
@@ -88,7 +88,7 @@ class ImplicitGemmGather {
   static constexpr int kColumns = Tile::kThreads > Tile::kBlockN ? 1 : Tile::kBlockN / Tile::kThreads;
   static constexpr int kRows = Tile::kBlockL / kRowsApart;
   static_assert(kRowsApart * kColumns * Tile::kThreads == kRowsApart * Tile::kBlockN || kColumns == 1,
-                "threads tile the columns");
+                "threads tile the positions");
   const float* x_;
   const ImplicitGemmTap* taps_;
   int height_, width_;
@@ -115,14 +115,14 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
     float* __restrict__ y) {                   // [N, K, P, Q]
   __shared__ typename Tile::Shared shared;
   int filter_tile;
-  const int first_column =
+  const int first_position =
       shape.by_filter_tiles.divide(static_cast<int>(blockIdx.x), filter_tile) * Tile::kBlockN;
   const int group = blockIdx.y, first_filter = filter_tile * Tile::kBlockM;
   SgemmDenseLoader<Tile, Tile::kBlockM> load_filters(
       filters + static_cast<int64_t>(group) * shape.steps * Tile::kBlockL * shape.filter_pitch + first_filter,
       shape.steps * Tile::kBlockL, shape.filter_pitch);
   ImplicitGemmGather<Tile, kChecked> gather(shape, x + static_cast<int64_t>(group) * shape.group_input, taps,
-                                            first_column);
+                                            first_position);
   float sums[Tile::kThreadM][Tile::kThreadN] = {};
   sgemm_tile_multiply<Tile>(shared, load_filters, gather, shape.steps, sums);
 
@@ -134,10 +134,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
   const bool relu = shape.after.relu;
 #pragma unroll
   for (int j = 0; j < Tile::kThreadN; j += 4) {
-    const int column = first_column + Tile::column(j);
-    if (column >= shape.columns) continue;
+    const int position = first_position + Tile::column(j);
+    if (position >= shape.positions) continue;
     int pixel;
-    const int n = shape.by_plane.divide(column, pixel);
+    const int n = shape.by_plane.divide(position, pixel);
 #pragma unroll
     for (int i = 0; i < Tile::kThreadM; ++i) {
       const int filter = first_filter + Tile::row(i);
@@ -153,10 +153,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
       }
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        if (column + e >= shape.columns) continue;
-        // Past the end of this image the column belongs to a later one.
+        if (position + e >= shape.positions) continue;
+        // Past the end of this image the position belongs to a later one.
         int other_pixel;
-        const int other = shape.by_plane.divide(column + e, other_pixel);
+        const int other = shape.by_plane.divide(position + e, other_pixel);
         y[(static_cast<int64_t>(other) * shape.k + channel) * shape.plane + other_pixel] =
             relu_if(relu, sums[i][j + e] + offset);
       }

@@ -32,10 +32,10 @@ struct ImplicitGemmRowsShape {
   int image, group_input;  // C*H*W, C/G*H*W
   int k, group_filters;    // K, K/G
   int filter_pitch;        // K/G rounded up to the block's tile
-  int columns;             // N*P*W
+  int positions;           // N*P*W
   int steps;               // C/G*R over kRows, rounded up
   int stride_h, pad_h;
-  FastDivide by_filter_tiles, by_positions, by_w;  // positions = P*W
+  FastDivide by_filter_tiles, by_plane, by_w;  // plane: P*W
   StoreRectifier after;
 };
 
@@ -59,12 +59,12 @@ class ImplicitGemmRowsCopy {
  public:
   using Stage = typename Tile::Stage;
   __device__ ImplicitGemmRowsCopy(const ImplicitGemmRowsShape& shape, const float* x, const float* filters,
-                                  const ImplicitGemmRow* rows, int first_column, Stage* stages)
+                                  const ImplicitGemmRow* rows, int first_position, Stage* stages)
       : height_(shape.h), pitch_(shape.filter_pitch) {
     const int thread = threadIdx.x, chunk = thread % Tile::kChunks;
     // Columns past the end read the last ones' input; their sums are never stored.
     int position, w;
-    const int n = shape.by_positions.divide(min(first_column + chunk * 4, shape.columns - 4), position);
+    const int n = shape.by_plane.divide(min(first_position + chunk * 4, shape.positions - 4), position);
     h_ = shape.by_w.divide(position, w) * shape.stride_h - shape.pad_h;
     corner_ = x + (static_cast<int64_t>(n) * shape.image + h_ * shape.w + w);
     // A neighbour outside the tile is needed only inside the same input row.
@@ -164,13 +164,13 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
   extern __shared__ __align__(16) unsigned char shared[];
   Stage* const stages = reinterpret_cast<Stage*>(shared);
   int filter_tile;
-  const int first_column =
+  const int first_position =
       shape.by_filter_tiles.divide(static_cast<int>(blockIdx.x), filter_tile) * Tile::kBlockN;
   const int group = blockIdx.y, first_filter = filter_tile * Tile::kBlockM;
   ImplicitGemmRowsCopy<Tile> copies(
       shape, x + static_cast<int64_t>(group) * shape.group_input,
       filters + static_cast<int64_t>(group) * shape.steps * Tile::kBlockL * shape.filter_pitch + first_filter,
-      rows, first_column, stages);
+      rows, first_position, stages);
   constexpr int kTurns = ImplicitGemmRowsCopy<Tile>::kTurns;
 #pragma unroll
   for (int stage = 0; stage < Tile::kStages - 1; ++stage) {
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       int w;
-      shape.by_w.divide(first_column + Tile::column(4 * j), w);
+      shape.by_w.divide(first_position + Tile::column(4 * j), w);
       left_edge[j] = w == 0;
       right_edge[j] = w + 4 == shape.w;
     }
@@ -266,10 +266,10 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks) conv_implicit_g
   });
 #pragma unroll
   for (int j = 0; j < 8; j += 4) {
-    const int position = first_column + Tile::column(j);
-    if (position >= shape.columns) continue;
+    const int position = first_position + Tile::column(j);
+    if (position >= shape.positions) continue;
     int pixel, w;
-    const int n = shape.by_positions.divide(position, pixel);
+    const int n = shape.by_plane.divide(position, pixel);
     const int p = shape.by_w.divide(pixel, w);
     if (w >= shape.q) continue;
 #pragma unroll

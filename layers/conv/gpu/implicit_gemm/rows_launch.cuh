@@ -69,11 +69,11 @@ class ImplicitGemmRows : public OneLaunchConv<ImplicitGemmRowsShape, const float
     const int rows = problem.c / problem.groups * problem.r;
     const int steps = static_cast<int>(ceil_div(rows, choice.rows));
     set_implicit_gemm_sizes(shape_, problem, choice.block_m);
-    shape_.columns = problem.n * problem.p() * problem.w;
+    shape_.positions = problem.n * problem.p() * problem.w;
     shape_.steps = steps;
     shape_.stride_h = problem.stride_h;
     shape_.pad_h = problem.pad_h;
-    shape_.by_positions = FastDivide(problem.p() * problem.w);
+    shape_.by_plane = FastDivide(problem.p() * problem.w);
     shape_.by_w = FastDivide(problem.w);
     shape_.after = StoreRectifier(request.rectifier);
 

@@ -26,14 +26,14 @@ struct SplitGemmShape {
   int k, group_filters;      // K, K/G
   int group_channels;        // C/G
   int filter_pitch;          // K/G rounded up to the block's tile
-  int columns;               // N*P*Q
+  int positions;             // N*P*Q
   int steps;                 // of kRows rows of the im2col matrix, of the whole sum
   int channel_steps;         // of one tap; not for a table
   int s;                     // columns of a filter
   int split_k;               // blocks of a cluster, each with about as many steps
   int stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   FastDivide by_split_k, by_group_tiles, by_filter_tiles, by_plane, by_q, by_channel_steps, by_s;
-  bool vector_store;  // P*Q is a multiple of 4: four columns lie in one image, 16-byte aligned
+  bool vector_store;  // P*Q is a multiple of 4: four positions lie in one image, 16-byte aligned
   StoreRectifier after;
 };
 
@@ -72,7 +72,7 @@ class SplitGemmCopy {
  public:
   using Stage = typename Tile::Stage;
   __device__ SplitGemmCopy(const SplitGemmShape& shape, const float* x, const float* filters,
-                           const ImplicitGemmTap* taps, int group, int first_filter, int first_column,
+                           const ImplicitGemmTap* taps, int group, int first_filter, int first_position,
                            int first_step)
       : shape_(shape) {
     const int thread = threadIdx.x;
@@ -81,10 +81,10 @@ class SplitGemmCopy {
         ((static_cast<int64_t>(group) * shape.steps + first_step) * Tile::kRows + thread / kFilterChunks) *
             shape.filter_pitch +
         first_filter + thread % kFilterChunks * 4;
-    // Columns past the end read the last ones' input; their sums are never stored.
-    const int column = min(first_column + thread % kChunks * kWide, shape.columns - kWide);
+    // Positions past the end read the last ones' input; their sums are never stored.
+    const int position = min(first_position + thread % kChunks * kWide, shape.positions - kWide);
     int pixel, q, channel_step;
-    const int n = shape.by_plane.divide(column, pixel);
+    const int n = shape.by_plane.divide(position, pixel);
     const int p = shape.by_q.divide(pixel, q);
     corner_h_ = p * shape.stride_h - shape.pad_h;
     corner_w_ = q * shape.stride_w - shape.pad_w;
@@ -196,11 +196,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   int rank, group_tile, filter_tile;
   const int tile = shape.by_split_k.divide(static_cast<int>(blockIdx.x), rank);
   const int group = shape.by_group_tiles.divide(tile, group_tile);
-  const int first_column = shape.by_filter_tiles.divide(group_tile, filter_tile) * Tile::kBlockN;
+  const int first_position = shape.by_filter_tiles.divide(group_tile, filter_tile) * Tile::kBlockN;
   const int first_filter = filter_tile * Tile::kBlockM;
   const int first_step = shape.steps * rank / shape.split_k;
   const int steps = shape.steps * (rank + 1) / shape.split_k - first_step;
-  SplitGemmCopy<Tile, kGather> copies(shape, x, filters, taps, group, first_filter, first_column, first_step);
+  SplitGemmCopy<Tile, kGather> copies(shape, x, filters, taps, group, first_filter, first_position,
+                                      first_step);
   // Filters are older than the launch before: they need not wait for it.
 #pragma unroll
   for (int stage = 0; stage < Tile::kStages - 1; ++stage) {
@@ -264,8 +265,8 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
   const float floor = output_floor(shape.after.relu);
   // Stores four positions of the tile's row `m` from column `n` on.
   const auto store = [&](int m, int n, const float4& four) {
-    const int filter = first_filter + m, position = first_column + n;
-    if (filter >= shape.group_filters || position >= shape.columns) return;
+    const int filter = first_filter + m, position = first_position + n;
+    if (filter >= shape.group_filters || position >= shape.positions) return;
     const float offset = __ldg(offsets + filter);
     float out[4] = {four.x + offset, four.y + offset, four.z + offset, four.w + offset};
     // ReLU is one instruction a value, any other rectifier several: behind one branch for all.
@@ -286,7 +287,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     }
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      if (position + e >= shape.columns) continue;
+      if (position + e >= shape.positions) continue;
       // Past the end of this image the position belongs to a later one.
       const int other = shape.by_plane.divide(position + e, pixel);
       y[(static_cast<int64_t>(other) * shape.k + channel) * shape.plane + pixel] = out[e];

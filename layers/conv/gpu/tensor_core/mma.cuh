@@ -25,7 +25,7 @@ struct TensorCoreMmaShape {
   int row_pitch, column_pitch;  // of x: W and 1 in NCHW, W*C and C in NHWC
   int image, group_input;       // C*H*W; first element of the next group: C/G*H*W or C/G
   int k, group_filters;         // K, K/G
-  int columns;                  // N*P*Q
+  int positions;                // N*P*Q
   int plane;                    // P*Q
   int steps;                    // C/G*R*S over kBlockK, rounded up
   int filter_tiles;             // ceil(K/G / kBlockM)
@@ -61,14 +61,14 @@ template <class Tile>
 class TensorCoreGather {
  public:
   __device__ TensorCoreGather(const TensorCoreMmaShape& shape, const float* x, const TensorCoreTap* taps,
-                              int first_column)
+                              int first_position)
       : x_(x), taps_(taps + kTapOfThread()), height_(shape.h), width_(shape.w) {
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) {
       // Positions past the end read the last one's input; their sums are never stored.
-      const int column = min(first_column + kColumnOfThread() + i * kColumnsApart, shape.columns - 1);
+      const int position = min(first_position + kColumnOfThread() + i * kColumnsApart, shape.positions - 1);
       int pixel, q;
-      const int n = shape.by_plane.divide(column, pixel);
+      const int n = shape.by_plane.divide(position, pixel);
       const int p = shape.by_q.divide(pixel, q);
       h_[i] = p * shape.stride_h - shape.pad_h;
       w_[i] = q * shape.stride_w - shape.pad_w;
@@ -171,10 +171,10 @@ __global__ void __launch_bounds__(Tile::kThreads)
   const int warp_m = warp / Tile::kWarpColumns, warp_n = warp % Tile::kWarpColumns;
   const int group = static_cast<int>(blockIdx.y);
   int filter_tile;
-  const int first_column =
+  const int first_position =
       shape.by_filter_tiles.divide(static_cast<int>(blockIdx.x), filter_tile) * Tile::kBlockN;
   TensorCoreGather<Tile> gather(shape, x + static_cast<int64_t>(group) * shape.group_input, taps,
-                                first_column);
+                                first_position);
   const unsigned char* packed = filters + (static_cast<int64_t>(group) * shape.filter_tiles + filter_tile) *
                                               shape.steps * Tile::kFilterBytes;
 
@@ -202,12 +202,12 @@ __global__ void __launch_bounds__(Tile::kThreads)
   const float* group_bias = bias + static_cast<int64_t>(group) * shape.filter_tiles * Tile::kBlockM;
 #pragma unroll
   for (int j = 0; j < Tile::kTilesN; ++j) {
-    const int column = first_column + (warp_n * Tile::kTilesN + j) * 8 + lane % 4 * 2;
+    const int position = first_position + (warp_n * Tile::kTilesN + j) * 8 + lane % 4 * 2;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      if (column + e >= shape.columns || (e == 1 && shape.pair_store)) continue;
+      if (position + e >= shape.positions || (e == 1 && shape.pair_store)) continue;
       int pixel;
-      const int64_t n = shape.by_plane.divide(column + e, pixel);
+      const int64_t n = shape.by_plane.divide(position + e, pixel);
       float* target = y + n * shape.k * shape.plane + static_cast<int64_t>(pixel) * shape.pixel_pitch;
 #pragma unroll
       for (int i = 0; i < Tile::kTilesM; ++i) {
