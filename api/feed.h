@@ -118,9 +118,9 @@ struct FeedOptions {
   /// Copies images to page-locked memory first; otherwise the caller's memory is page-locked.
   bool staged = false;
   bool may_use_fewer_lanes = false;  // at least one, if memory for more is short
-  /// The lanes that feed a GPU at the rate of its bus with chunks of `chunk_bytes` of input. From ordinary memory up to
-  /// `threads`, because each lane has a thread; up to kLanesInPlace if the GPU reads the memory `in_place`. The CPU
-  /// gets one lane.
+  /// As many lanes as keep a GPU's bus busy with chunks of `chunk_bytes` of input: from ordinary memory up to
+  /// `threads`, since each lane copies in its own thread; up to kLanesInPlace if the GPU reads the memory `in_place`;
+  /// on the CPU one.
   static FeedOptions for_host_memory(Device device, bool whole_network, size_t chunk_bytes, int threads,
                                      bool in_place);
 };

@@ -32,8 +32,8 @@ constexpr int kNoiseRetries = 3;       // extra turns for a candidate that is no
 constexpr int kSamplesATurn = 2000;    // at most. Chosen by hand
 constexpr double kCopiesShare = 0.25;  // share of the requested time: copies vary little
 // Single runs on a poisoned output, kAloneATurn per turn. The fastest is compared with a run within a batch, whose
-// output is the earlier run's. It may take kStandingRatio times as long plus kStandingWindows times an almost empty
-// window; beyond that, the kernel returns at once if its output is already there. Before that verdict up to kMaxAlone
+// output is there from the run before. It may take kStandingRatio times as long plus kStandingWindows empty windows; if
+// it takes longer, the kernel skips work where its output is there already. Before that verdict up to kMaxAlone
 // further runs are taken, because a busy machine delays single runs; it delays windows too, so the fastest of kWindows
 // counts.
 constexpr int kAloneATurn = 3, kMaxAlone = 60, kWindows = 20;

@@ -306,7 +306,7 @@ while IFS= read -r hit; do
   if [ -z "${members[$class]+set}" ]; then
     members[$class]=$(grep -rlE --include='*.h' --include='*.c' --include='*.cpp' --include='*.cu' --include='*.cuh' \
       "(class|struct|enum class|union) (LENSLET_[A-Z_]+ )?([A-Za-z0-9_]+::)*$class\b" \
-      framework layers models api apps python tests | xargs -r sed 's,//.*,,')
+      framework layers models api apps python tests | xargs -r sed 's,//.*,,') || members[$class]=
   fi
   [[ ${members[$class]} =~ (^|[^A-Za-z0-9_])${member}[[:space:]]*[\(\;,=\{\}] ]] ||
     bad "$place" "$class has no member $member"

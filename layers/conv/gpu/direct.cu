@@ -48,8 +48,8 @@ class DirectBackend : public SummingBackend {
     }
     return Support::yes();
   }
-  // Other windows take a kernel that computes outputs where they overlap twice and some outputs slower than without
-  // them: two steps are faster.
+  // For other windows the fused kernel computes outputs where windows overlap twice, and is slower for each output: two
+  // steps are faster.
   bool suits_max_pool(const Conv2dProblem& /*problem*/, const Pool2dWindow& window) const override {
     return window.is_halving();
   }

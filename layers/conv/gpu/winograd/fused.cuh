@@ -120,9 +120,8 @@ __device__ __forceinline__ void winograd_outer_product(const float4& a4, const f
 }
 
 /// Which four filters (0..7) and which four tiles (0..3) of a warp's 32 x 16 a lane sums. Lanes that differ
-/// in bit 0 share filters, lanes that differ in bit 1 share tiles: only then does a warp's 16-byte load from
-/// shared memory take two passes for either operand; rows of lanes for one and columns for the other take two
-/// and four.
+/// in bit 0 share filters, lanes that differ in bit 1 share tiles: so a warp's 16-byte load from shared memory
+/// takes two passes for either operand. With lanes in rows and columns one operand takes two, the other four.
 __device__ __forceinline__ int winograd_lane_filters(int lane) { return lane >> 1 & 7; }
 __device__ __forceinline__ int winograd_lane_tiles(int lane) { return (lane & 1) | lane >> 4 << 1; }
 

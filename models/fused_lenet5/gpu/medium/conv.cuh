@@ -33,8 +33,8 @@ __device__ __forceinline__ void conv1_stage(const fused_lenet5::WinogradConstant
                                             int lane) {
   // A tile's pixels are transformed once for all filters of a warp; with up to two images more warps are faster.
   const int filters = images <= 2 ? 1 : 3, warps = (Layout::kTiles * images + 31) / 32;
-  // Not from `warp`, which is uniform for the compiler: it would read weights to uniform registers, just before their
-  // use.
+  // Computed from threadIdx, not from `warp`: from a uniform value the compiler reads weights to uniform registers,
+  // just before their use.
   const int first = static_cast<int>(threadIdx.x) / 32 / warps * filters;
   const int task = warp % warps * 32 + lane;
   if (first >= kLenet5Maps1 || task >= Layout::kTiles * images) return;
@@ -45,7 +45,7 @@ __device__ __forceinline__ void conv1_stage(const fused_lenet5::WinogradConstant
       maps + image * Layout::kImage + row * Layout::kTilePooledRow + column * 2, first, filters);
 }
 
-/// Places in bytes: the compiler would multiply each exclusive or of floats by four.
+/// Places are in bytes: of an exclusive or of indices of floats the compiler would multiply each result by four.
 constexpr int kBytes = sizeof(float);
 template <typename Float>
 __device__ __forceinline__ Float* at_byte(Float* maps, int place) {
@@ -142,7 +142,7 @@ template <int kFilters>
 struct Conv2Part {
   static constexpr int kSharers = 8 / kFilters, kHalf = kFilters / 2;
   int image, sharer;
-  // [rows][filters] of the lane's point. Initialised, so that those of the turn before need no registers.
+  // [rows][filters] of the lane's point. Set to zero here, so that the compiler keeps no sums of the turn before.
   float sums[8][kFilters] = {};
 
   __device__ __forceinline__ Conv2Part(int first_image, int warp)

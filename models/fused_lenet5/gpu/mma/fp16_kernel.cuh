@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(kWarps * 32, 1)
   // Blocks take rounds in turn, so that a small batch uses all multiprocessors.
   const int64_t stride = int64_t{kWarps} * gridDim.x * images_per_round;
   int64_t first = (int64_t{warp} * gridDim.x + blockIdx.x) * images_per_round;
-  // A round computes images [begin, end) of images_per_round. Warps of one scheduler that reach the fully connected
-  // layers together wait for shared memory. With two warps per scheduler nothing else hides that, so each warp cuts its
+  // A round computes images [begin, end) of images_per_round. If the warps of a scheduler reach the fully connected
+  // layers together, they wait for shared memory, and with two of them nothing else hides that. So each warp ends its
   // first round at another image.
   int begin = 0, end = images_per_round;
   if (kTogether > 1) {
