@@ -51,7 +51,8 @@ class Run {
 
   // Commands whose files hold result rows:
 
-  /// The first call reads the conditions, measures the ceilings unless the resumed file has them, and prints them.
+  /// The first call reads the conditions, measures the ceilings unless the resumed file has them, and prints them. After
+  /// a signal they are unknown (NaN), and null in the file.
   void take_ceilings();
   const Ceilings& ceilings() const noexcept { return ceilings_; }
   /// Call once all requested work is known to be possible: takes the ceilings. Shows the progress; `groups` is the
