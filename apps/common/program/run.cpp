@@ -143,6 +143,10 @@ void Run::take_ceilings() {
         concat("the ceilings are those of ", printable(options_.json), ", measured when it was begun"));
     return;
   }
+  if (!wants_ceilings_) {
+    results_.ceilings = nullptr;
+    return;
+  }
   try {
     ceilings_ = measure_ceilings(device_);
   } catch (const InterruptedError&) {
