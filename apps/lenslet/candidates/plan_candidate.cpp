@@ -195,8 +195,9 @@ bool may_run(const Graph& graph, BuildOptions build) {
   bool may = false;
   (void)attempt([&] {
     try {
-      build.batch = slice_samples(graph, build);
-      may = every_layer_has_candidates(build.execution == Plan::kFused ? *graph.whole() : graph, build);
+      const Graph& running = build.execution == Plan::kFused ? *graph.whole() : graph;
+      build.batch = slice_samples(running, build);
+      may = every_layer_has_candidates(running, build);
     } catch (const UsageError&) {  // a batch too large for a layer
     }
   });

@@ -37,7 +37,7 @@ constexpr BadInput kWeights[] = {
     {"plan_missing", "{eval} --plan {dir}/plans/none.json", kData,
      "none.json: cannot be opened: No such file or directory"},
     {"plan_text", "{eval} --plan {dir}/plans/text.json", kData,
-     "text.json: not JSON, or truncated, found at line 1, column 2: syntax error"},
+     "text.json: not JSON, or truncated: line 1, column 2: syntax error"},
     {"plan_schema", "{eval} --plan {dir}/plans/other.json", kData,
      "other.json: schema must be \"lenslet.plan/1\", found \"something/1\""},
     {"plan_deep", "{eval} --plan {dir}/plans/deep.json", kData, "deep.json: nested deeper than 16 levels"},
