@@ -203,6 +203,12 @@ TEST(Bench, WhatCannotRunMeasuresNoCeilings) {
   }
 }
 
+TEST(Bench, AnUnknownBackendIsRefusedBeforeTheFirstLine) {
+  for (const char* line : {"{bench} ic1ih8oc1kh1 --backend foo", "convbench sweep --device cpu --backend foo",
+                           "convbench separable --device cpu --backend foo"})
+    EXPECT_EQ(expect_run(run_line(line), kUsage, "", "no conv backend 'foo'").out, "") << line;
+}
+
 TEST(Bench, AnInterruptLeavesValidFiles) {
   ProgramOptions options;
   options.interrupt_when = after_printing("ceilings");
