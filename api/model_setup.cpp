@@ -44,7 +44,7 @@ std::optional<Plan> load_plan(const Choices& choices) {
 
 DeviceChoices devices_for(const Choices& choices, const std::optional<Plan>& plan) {
   if (plan && choices.device == ModelSetup::kAuto)
-    return {{choose_device(plan->device).device}, "the plan was made for it"};
+    return {{choose_device(plan->device).device}, "the plan was made for this device"};
   if (choices.several_devices) return choose_devices(choices.device);
   DeviceChoice choice = choose_device(choices.device);
   return {{choice.device}, std::move(choice.reason)};

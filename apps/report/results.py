@@ -401,7 +401,7 @@ def load(path, schema=SCHEMA):
     try:
         text = read_bytes(path, name).decode("utf-8")
     except OSError as error:
-        raise BadFile(f"{name}: {error.strerror}") from None
+        raise BadFile(f"{name}: cannot be opened: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadFile(f"{name}: not UTF-8 text") from None
     document = parse(name, text)

@@ -44,8 +44,12 @@ class StrictBuilder : public nlohmann::json_sax<ordered_json> {
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    // The message of `error` contains the last token, which may be as long as the file.
-    fail(concat("not JSON, or truncated: ", printable_excerpt(error.what())));
+    // Without "[json.exception.parse_error.101] parse error at ". It contains the last token, which may be as long as
+    // the file.
+    const std::string_view text = error.what();
+    const size_t place = text.find("line "), number = text.find("] ");
+    const size_t begin = place != text.npos ? place : number != text.npos ? number + 2 : 0;
+    fail(concat("not JSON, or truncated: ", printable_excerpt(text.substr(begin))));
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "framework/base/choice_trace.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "framework/execution/executable.h"
 #include "framework/graph/within_math.h"
 
@@ -38,20 +39,35 @@ void trace_step(const Executable::Step& step, const Layer& layer, const Operator
                                  more_exact ? concat(": no backend suits it in ", to_string(math)) : ""));
 }
 
-// Why each backend refuses the request. Neighbours with the same reason share one entry. A reason that begins with the
-// backend's name ("direct supports", "linear's direct supports") is shown without it.
+// Why each backend refuses the request: "each of winograd, direct computes in fp32 only; cudnn: no GPU". Neighbours
+// with the same reason share one entry. Where the backend's name is the subject of its reason ("direct on the CPU
+// computes", "linear's direct supports"), the names stand in its place.
 std::string refusals(const Layer& layer, const OperatorRequest& request) {
-  std::string text, last;
+  struct Refusal {
+    std::vector<std::string> backends;
+    std::string reason;
+    bool has_subject;
+  };
+  std::vector<Refusal> all;
   for (const BackendEntry* entry : layer.backend_entries(request.device.kind)) {
     std::string reason = layer.supports(*entry, request).reason();
+    const size_t whole = reason.size();
     for (const std::string& own :
-         {concat(entry->name(), " "), concat(layer.type(), "'s ", entry->name(), " ")})
+         {concat(entry->name(), " "), concat(layer.type(), "'s ", entry->name(), " "),
+          std::string("on the CPU ")})
       if (reason.rfind(own, 0) == 0) reason.erase(0, own.size());
-    if (!last.empty()) text += reason == last ? ", " : concat(": ", last, "; ");
-    text += entry->name();
-    last = std::move(reason);
+    const bool has_subject = reason.size() == whole;
+    if (all.empty() || all.back().reason != reason || all.back().has_subject != has_subject)
+      all.push_back({{}, std::move(reason), has_subject});
+    all.back().backends.push_back(entry->name());
   }
-  return last.empty() ? text : concat(text, ": ", last);
+  std::string text;
+  for (const Refusal& refusal : all) {
+    const bool each = !refusal.has_subject && refusal.backends.size() > 1;
+    add_clause(text, concat(each ? "each of " : "", joined(refusal.backends, ", "),
+                            refusal.has_subject ? ": " : " ", refusal.reason));
+  }
+  return text;
 }
 
 }  // namespace

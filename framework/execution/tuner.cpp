@@ -159,6 +159,18 @@ std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOption
   return candidates;
 }
 
+bool every_layer_has_candidates(const Graph& graph, const BuildOptions& build) {
+  std::set<size_t> computed;
+  for (const TuneCandidate& candidate : tune_candidates(graph, build)) {
+    if (candidate.status != row_status::kUnsupported)
+      computed.insert(candidate.nodes.begin(), candidate.nodes.end());
+  }
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    if (graph.nodes()[i].layer && computed.count(i) == 0) return false;
+  }
+  return true;
+}
+
 std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates) {
   std::vector<std::pair<size_t, size_t>> regions;
   size_t last_node = 0;  // of the region that is being collected

@@ -61,6 +61,10 @@ struct TuneCandidate {
 /// not fused. A backend that lacks the math mode is a candidate in a more exact one (supports_within_math()).
 std::vector<TuneCandidate> tune_candidates(const Graph& graph, const BuildOptions& build);
 
+/// Whether each node with a layer is in a candidate that is not UNSUPPORTED; else no plan of `build` computes the
+/// graph.
+bool every_layer_has_candidates(const Graph& graph, const BuildOptions& build);
+
 /// Ranges [first, last) of the list whose nodes can share an operator. Each range is measured and chosen independently.
 std::vector<std::pair<size_t, size_t>> tune_regions(const std::vector<TuneCandidate>& candidates);
 

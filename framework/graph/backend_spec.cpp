@@ -85,9 +85,9 @@ BackendSpec BackendSpec::parse(std::string_view text) {
       continue;
     }
     const std::string layer = entry.substr(0, equals), backend = entry.substr(equals + 1);
-    if (layer.empty() || backend.empty() || backend.find('=') != std::string::npos) {
-      throw malformed("found '" + printable_excerpt(entry) + "'");
-    }
+    if (layer.empty()) throw malformed("the layer is missing");
+    if (backend.empty()) throw malformed("the name is missing");
+    if (backend.find('=') != std::string::npos) throw malformed("found '" + printable_excerpt(entry) + "'");
     if (layer == "*") {
       name_rest(backend);
     } else if (!spec.by_layer_.emplace(layer, backend).second) {

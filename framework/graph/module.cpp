@@ -80,7 +80,8 @@ const Module& Module::open(const std::string& name) {
   if (!slot.module && slot.failure.empty()) {
     const std::string file = "lenslet_" + name + ".so";
     std::string looked;
-    for (const std::string& folder : folders()) {
+    const std::vector<std::string> places = folders();
+    for (const std::string& folder : places) {
       const std::string path = folder + "/" + file;
       looked += (looked.empty() ? "" : ", ") + folder;
       if (access(path.c_str(), F_OK) != 0) continue;
@@ -105,8 +106,10 @@ const Module& Module::open(const std::string& name) {
       break;
     }
     if (!slot.module && slot.failure.empty()) {
-      slot.failure =
-          concat("module ", file, " was not found in ", looked, "; set LENSLET_MODULE_PATH to its folder");
+      slot.failure = concat("module ", file, " was not found",
+                            places.empty() ? ": the program's own folder is unknown (was its file replaced?)"
+                                           : concat(" in ", looked),
+                            "; set LENSLET_MODULE_PATH to its folder");
     }
   }
   if (slot.module) return *slot.module;

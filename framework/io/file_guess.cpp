@@ -19,10 +19,16 @@ std::string guess_format(const uint8_t* bytes, size_t size, const std::string& c
     return concat("a Python pickle, as old PyTorch checkpoints are; ", checkpoint);
   if (starts(all, "version https://git-lfs"))
     return "a Git LFS pointer, not the file itself; fetch it with git lfs pull";
+  if (starts(all, "\x89PNG\r\n")) return "a PNG picture";
+  if (starts(all, "\xff\xd8\xff")) return "a JPEG picture";
   if (starts(all, "\x89HDF\r\n")) return "an HDF5 file, as Keras writes";
   if (starts(all, "\x93NUMPY")) return "a NumPy array file";
   if (starts(all, "GGUF")) return "a GGUF file";
   if (starts(all, "\x1f\x8b")) return "gzip data; decompress it first";
+  // The header's length, below 16 MiB, in eight bytes, then the header.
+  if (size > 8 && bytes[8] == '{' &&
+      std::all_of(bytes + 3, bytes + 8, [](uint8_t byte) { return byte == 0; }))
+    return kSafetensorsFile;
   size_t i = starts(all, "\xef\xbb\xbf") ? 3 : 0;  // a byte order mark
   while (i < size && std::isspace(bytes[i])) ++i;
   if (i < size && bytes[i] == '<') return "an HTML or XML page, perhaps a download that failed";

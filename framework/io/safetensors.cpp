@@ -292,7 +292,7 @@ Safetensors parse_safetensors(const uint8_t* bytes, size_t size, const std::stri
   if (!header_fits || bytes[kLengthBytes] != '{') {
     const std::string guess =
         guess_format(bytes, size, "save the state_dict with safetensors.torch.save_file");
-    if (!guess.empty())
+    if (!guess.empty() && guess != kSafetensorsFile)
       throw DataError(concat(origin, ": expected safetensors, found what seems to be ", guess));
   }
   if (size <= kLengthBytes)

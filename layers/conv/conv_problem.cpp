@@ -58,8 +58,10 @@ void check_element_count(const char* what, const char* sizes, std::initializer_l
     // Every factor is below 2^31, so this cannot overflow before the comparison stops it.
     product *= dim;
     if (product > INT_MAX) {
-      throw UsageError(concat("the ", what, " (", sizes, ") has 2^31 elements or more; make it smaller than ",
-                              int64_t{INT_MAX} + 1));
+      std::string found;
+      for (const int size : dims) found += concat(found.empty() ? "" : "*", size);
+      throw UsageError(concat("the ", what, " (", sizes, ") has 2^31 elements or more, found ", found,
+                              "; make it smaller than ", int64_t{INT_MAX} + 1));
     }
   }
 }

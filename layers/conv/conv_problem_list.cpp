@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/io/file.h"
+#include "framework/io/file_guess.h"
 #include "layers/conv/conv_problem_options.h"
 
 namespace lenslet {
@@ -74,6 +75,15 @@ class ListReader {
   };
 
   void read_text(const std::string& text, const std::string& origin) {
+    open_.push_back(file_of(origin));
+    read_lines(text, origin);
+    open_.pop_back();
+  }
+
+  /// The file whatever its name; the name itself if there is no such file.
+  static std::string file_of(const std::string& origin) { return real_path(origin, origin); }
+
+  void read_lines(const std::string& text, const std::string& origin) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors put it before UTF-8
     std::string_view all = text;
     if (all.substr(0, kByteOrderMark.size()) == kByteOrderMark) all.remove_prefix(kByteOrderMark.size());
@@ -147,6 +157,11 @@ class ListReader {
     if (++files_ > kMaxFiles)
       throw UsageError(concat("a list names at most ", kMaxFiles, " files by --batch"));
     const std::string path = (std::filesystem::path(origin).parent_path() / file).string();
+    if (const auto reading = std::find(open_.begin(), open_.end(), file_of(path)); reading != open_.end()) {
+      const bool itself = reading + 1 == open_.end();
+      throw UsageError(concat("--batch: ", printable_excerpt(path, 200),
+                              itself ? " names itself" : " names this list, and this list names it"));
+    }
     std::string text;
     try {
       text = read_(path);
@@ -202,10 +217,16 @@ class ListReader {
   std::vector<ListedProblem> problems_;
   std::vector<Fault> faults_;
   int files_ = 0;
+  std::vector<std::string> open_;  // the files that are being read, each named by the one before
 };
 
 std::string file_text(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxFileBytes);
+  if (std::find(bytes.begin(), bytes.end(), uint8_t{0}) != bytes.end()) {
+    const std::string guess = guess_format(bytes.data(), bytes.size(), "it has no problems");
+    throw DataError(concat(printable_excerpt(path), ": expected a list of problems as text, found ",
+                           guess.empty() ? "binary data" : concat("what seems to be ", guess)));
+  }
   return {bytes.begin(), bytes.end()};
 }
 

@@ -238,7 +238,11 @@ Conv2dProblem Conv2dProblem::parse(std::string_view text) {
   resolve(w, h,
           {problem.w, problem.s, problem.stride_w, problem.pad_w, problem.more_pad_w, problem.dilation_w},
           'w', text);
-  problem.check();
+  try {
+    problem.check();
+  } catch (const UsageError& error) {
+    throw UsageError(concat("problem '", printable_excerpt(text), "': ", error.what()));
+  }
   return problem;
 }
 

@@ -22,7 +22,7 @@ TEST(Attempt, TurnsErrorsIntoTheStatusOfARow) {
   EXPECT_EQ(row_of(MemoryError("too large")), "SKIPPED, too large");
   EXPECT_EQ(row_of(std::bad_alloc()), "SKIPPED, out of host memory; a smaller batch or problem needs less");
   EXPECT_EQ(row_of(DeviceError("launch failed")), "ERROR, launch failed");
-  EXPECT_EQ(row_of(InterruptedError("stop")), std::string("SKIPPED, ") + kInterrupted);
+  EXPECT_EQ(row_of(InterruptedError("stop")), std::string("SKIPPED, ") + why_unmeasured());
   ResultRow row;
   EXPECT_TRUE(attempt(row, [&] { row.reason = "ran"; }));
   EXPECT_EQ(row.status + ", " + row.reason, "PASSED, ran");

@@ -52,6 +52,20 @@ TEST(Progress, ATimeThatIsExpectedIsCorrectedByTheItemsThatAreDone) {
   EXPECT_EQ(again.rfind("cases: 1/3, ", 0), 0u) << "a pulse finishes no item: " << again;
 }
 
+TEST(Progress, AnItemThatTakesLongerThanExpectedLeavesTheRestUnknown) {
+  const auto printed = [](std::vector<double> expected_s) {
+    testing::internal::CaptureStderr();
+    ProgressBar bar("cases", static_cast<int64_t>(expected_s.size()), 0);
+    bar.expect(std::move(expected_s));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    bar.pulse();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(printed({0.001}), "cases: 0:00 so far\n");
+  EXPECT_EQ(printed({0.001, 0.001}), "cases: 0/2\n");
+  EXPECT_EQ(printed({60}), "cases: 0:00 so far, about 1:00 left\n");
+}
+
 TEST(Progress, OneItemAloneShowsTheTimeSoFar) {
   testing::internal::CaptureStderr();
   ProgressBar bar("plans", 1, 0);

@@ -186,6 +186,29 @@ TEST(Bench, LogitsThatAreNotNumbersAreACheckThatFailed) {
 }
 
 // The ceilings are printed before the first configuration is measured.
+// Whether anything can run is known before anything is measured.
+TEST(Bench, WhatCannotRunMeasuresNoCeilings) {
+  const std::string file = "{dir}/out/cannot.json";
+  for (const char* line :
+       {"lenslet bench --device cpu --math fp16 --batch-sizes 1 --json ",
+        "lenslet tune --device cpu --math fp16 --json ", "{bench} ic1ih28oc1kh3 --math tf32 --json ",
+        "convbench sweep --device cpu --sizes 16 --strides 1 --out-channels 3 --backend depthwise "
+        "--json "}) {
+    const ProgramRun run = expect_run(run_line(line + file), kUnavailable);
+    EXPECT_EQ(run.out.find("ceilings measured now"), std::string::npos) << run.out;
+    const json document = read_json(file);
+    EXPECT_TRUE(document.value("ceilings", json()).is_null()) << document;
+    for (const json& row : document.value("results", json::array()))
+      EXPECT_EQ(row.at("status"), "UNSUPPORTED") << row;
+  }
+}
+
+TEST(Bench, AnUnknownBackendIsRefusedBeforeTheFirstLine) {
+  for (const char* line : {"{bench} ic1ih8oc1kh1 --backend foo", "convbench sweep --device cpu --backend foo",
+                           "convbench separable --device cpu --backend foo"})
+    EXPECT_EQ(expect_run(run_line(line), kUsage, "", "no conv backend 'foo'").out, "") << line;
+}
+
 TEST(Bench, AnInterruptLeavesValidFiles) {
   ProgramOptions options;
   options.interrupt_when = after_printing("ceilings");

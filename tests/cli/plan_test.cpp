@@ -142,7 +142,7 @@ TEST_F(FusedPlan, DoctorTestsEveryWholeNetworkBackend) {
 
 TEST_F(FusedPlan, AMathModeThatNoBackendOffersIsRefusedWithTheReasons) {
   expect_run(run_line("{eval} --plan fused --math fp16"), kUnavailable, "",
-             "no backend supports fp16 on cpu: |" + backend_ + ": computes in fp32 only");
+             "no backend supports fp16 on cpu: |" + backend_ + " computes in fp32 only");
 }
 
 TEST_F(FusedPlan, AMisspeltBackendGetsTheNearestOne) {

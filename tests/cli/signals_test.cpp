@@ -239,6 +239,31 @@ TEST(Signals, BenchWritesRowsAlsoBeforeItsAnswersAreMade) {
   }
 }
 
+// Measuring all ceilings takes half a minute on a busy machine.
+TEST(Signals, TheMeasuringOfCeilingsEndsAtOnce) {
+  const std::string file = fixture_folder() + "/out/ceilings.json";
+  for (const auto& [line, point] : std::map<std::string, const char*>{
+           {"lenslet tune --device cpu --threads 1 --json ", "print:LeNet-5,clock:20"},
+           {"lenslet bench --device cpu --threads 1 --batch-sizes 1 --json ", "print:samples,clock:20"},
+           {"{bench} ic1ih28oc1kh3 --threads 1 --json ", "print:cpu (,clock:20"}}) {
+    const ProgramRun run = expect_run(run_line(line + file, signal_at(point, SIGINT, 1)), kInterrupted, "",
+                                      "every file that was written is whole");
+    EXPECT_EQ(run.out.find("ceilings measured now"), std::string::npos) << run.out;
+    const nlohmann::json document = read_json(file);
+    EXPECT_EQ(document.at("status"), "INTERRUPTED");
+    EXPECT_TRUE(document.at("ceilings").is_null()) << "so that a run that resumes the file measures them";
+  }
+}
+
+TEST(Signals, RowsNameTheLimitThatLeftThemUnmeasured) {
+  const std::string file = fixture_folder() + "/out/limit.json";
+  const ProgramRun run = expect_run(run_line("{bench} ic1ih28oc1kh3 --max-seconds 0.001 --json " + file), kOk,
+                                    "stopped by --max-seconds");
+  EXPECT_EQ(run.out.find("ceilings measured now"), std::string::npos) << "they count, too: " << run.out;
+  for (const nlohmann::json& row : read_json(file).at("results"))
+    EXPECT_EQ(row.at("reason"), "stopped by --max-seconds before it was measured");
+}
+
 // nohup: an ignored signal stays ignored.
 TEST(Signals, AHangupThatIsIgnoredStaysIgnored) {
   ProgramOptions options = signal_at("print:data:,clock:5", SIGHUP, 1);

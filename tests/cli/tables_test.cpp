@@ -411,6 +411,11 @@ TEST(Explain, ExplainsEveryBackendStatusAndCeiling) {
 
 TEST(Explain, AnUnknownWordIsAnErrorWithTheNearest) {
   expect_run(lenslet("explain winogard"), kUsage, "", "no entry for 'winogard'; did you mean winograd?");
+  expect_run(lenslet("explain stall"), kUsage, "", "no entry for 'stall'; words with it: dispatch stall");
+  for (const char* word : {"foo", "conv", "x y"})
+    expect_run(lenslet(concat("explain ", word)), kUsage, "",
+               concat("no entry for '", word, "'; `explain` lists"));
+  expect_run(lenslet("explain standard by"), kOk, "fastest for that part alone");
   expect_run(lenslet("explain nearest ceiling"), kOk, "not a diagnosis");
   expect_run(lenslet("explain"), kOk, "winograd|PASSED|nearest ceiling");
   expect_run(run_line("convbench explain nearest ceiling"), kOk, "not a diagnosis");

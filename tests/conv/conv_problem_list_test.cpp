@@ -69,8 +69,8 @@ TEST_F(ProblemList, RefusesAMissingFile) {
 
 TEST(ProblemListText, NamesEveryMalformedLine) {
   const std::string two = fault("ic1ih28oc6kh55\nic1ih28oc6kh5\nhello ic1ih9oc1kh3\n--mb=x\n");
-  for (const char* part :
-       {"list:1: the filter does not fit", "line 3: problem 'hello'", "line 4: --mb must be"})
+  for (const char* part : {"list:1: problem 'ic1ih28oc6kh55': the filter does not fit",
+                           "line 3: problem 'hello'", "line 4: --mb must be"})
     EXPECT_NE(two.find(part), std::string::npos) << two;
   EXPECT_EQ(two.find("line 2"), std::string::npos) << two;
   // The first lines get a reason, the next their number, the others are counted.
@@ -105,9 +105,26 @@ TEST(ProblemListText, RefusesWhatANamedFileCannotGive) {
               std::string::npos)
         << text;
   EXPECT_NE(fault("--mb=2147483647 ic1ih9oc1kh3").find("2^31"), std::string::npos);
-  // A file that names itself ends.
-  const std::string self = "--batch=self";
-  expect_error<DataError>([&] { parse_problem_list(self, "self", [&](const std::string&) { return self; }); },
+  // A list that names itself has one fault, and one that it names does not read it again.
+  const auto named = [](const std::string& text, const std::string& other) {
+    try {
+      parse_problem_list(text, "self",
+                         [&](const std::string& file) { return file == "self" ? text : other; });
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(named("hello\n--batch=self", ""),
+            "self:1: problem 'hello': 'hello' is none of g mb ic id ih iw oc od oh ow kd kh kw sd sh sw pd "
+            "ph pw dd dh "
+            "dw n; line 2: --batch: self names itself");
+  EXPECT_EQ(named("--batch=other", "--batch=self"),
+            "self: other:1: --batch: self names this list, and this list names it");
+  EXPECT_EQ(named("--batch=other --batch=other", "ic1ih9oc1kh3"), "") << "twice is no circle";
+  int files = 0;
+  const auto another = [&](const std::string&) { return concat("--batch=list", ++files); };
+  expect_error<DataError>([&] { parse_problem_list("--batch=list", "self", another); },
                           "at most 64 files by --batch");
 }
 

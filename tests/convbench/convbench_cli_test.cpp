@@ -1,6 +1,7 @@
 // convbench run from outside, on the CPU: run, sweep, their files, and the message for each mistake.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -327,6 +328,15 @@ TEST_F(ConvbenchTest, ResumeKeepsRowsThatWereNotRequested) {
 TEST_F(ConvbenchTest, MachineOutputTakesStandardOutputAlone) {
   const ProgramRun result = expect_run(bench("run --problem " + kSmall + " --json -"), kOk);
   EXPECT_EQ(Json::parse(result.out)["status"], "COMPLETE");
+}
+
+TEST_F(ConvbenchTest, CompareCountsTheRowsThatNoLongerPass) {
+  expect_run(bench("run --backend direct --problem " + kSmall + " --cache hot --json passed.json"), kOk);
+  Json file = json("passed.json");
+  file["results"][0]["status"] = "SUSPECT";
+  std::ofstream(path("suspect.json")) << file;
+  const std::string line = "convbench compare " + path("passed.json") + " " + path("suspect.json");
+  expect_run(run(line), kOk, "1 not compared, 1 of them no longer PASSED");
 }
 
 TEST_F(ConvbenchTest, HelpNamesTheLimitThatCudnnHas) {

@@ -145,7 +145,7 @@ TEST(BackendSpec, RefusesUnknownNamesWithAHint) {
   expect_error<UsageError>([&] { check("bb=plain"); }, "no layer 'bb' in diamond");
   expect_error<UsageError>([&] { check("a=plane"); }, "did you mean 'plain'?");
   expect_error<UsageError>([&] { check("stagged"); }, "did you mean 'staged'?");
-  expect_error<UsageError>([] { BackendSpec::parse("a=,b"); }, "found 'a='");
+  expect_error<UsageError>([] { BackendSpec::parse("a=,b"); }, "the name is missing in 'a=,b'");
   expect_error<UsageError>([] { BackendSpec::parse(""); }, "empty entry");
   expect_error<UsageError>([] { BackendSpec::parse("a=b=c"); }, "found 'a=b=c'");
   expect_error<UsageError>([] { BackendSpec::parse("a=plain,b=plain,a=staged"); },

@@ -89,9 +89,9 @@ TEST(Executable, RefusesWithTheBackendsReason) {
                                  "layer a: backend refusing cannot compute it: it always refuses");
   options.backends = {};
   options.math = MathMode::kTf32;
-  expect_error<UnavailableError>(
-      [&] { Executable executable(graph, options); },
-      "no backend supports tf32 on cpu: refusing: it always refuses; plain, staged: computes in fp32 only");
+  expect_error<UnavailableError>([&] { Executable executable(graph, options); },
+                                 "no backend supports tf32 on cpu: refusing: it always refuses; each of "
+                                 "plain, staged computes in fp32 only");
   options.math = MathMode::kFp32;
   options.cuda_graph = true;
   expect_error<UsageError>([&] { Executable executable(graph, options); },

@@ -114,7 +114,8 @@ class Readme(support.ReportTest):
     def without_convbenchs_files(self):
         """Without convbench's files the page omits those parts."""
         run = self.update(of=("docs/results/gone", self.folders.group(2)))
-        self.assertEqual((run.returncode, run.stderr), (1, "docs/results/gone/peers.json: No such file or directory\n"))
+        reason = "docs/results/gone/peers.json: cannot be opened: No such file or directory\n"
+        self.assertEqual((run.returncode, run.stderr), (1, reason))
         self.assertEqual(self.update("--partial").returncode, 0)
         run = self.update("--check")
         self.assertEqual((run.returncode, run.stderr), (0, ""))

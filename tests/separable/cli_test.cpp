@@ -81,6 +81,14 @@ TEST_F(StudiesCli, SeparableEstimatesItsTimeAndObeysTheLimit) {
   expect_run(run(small + "--max-seconds 0"), kUsage, "", "--max-seconds expects a number from 0.001");
 }
 
+// Without times side by side there is no row of dashes.
+TEST_F(StudiesCli, SeparableLeavesOutWhatWasNotTimedInTurns) {
+  const ProgramRun cut =
+      run("convbench separable --device cpu --channels 4 --sizes 5 --max-seconds 0.001 --json none.json");
+  expect_run(cut, kOk, "1 of 1 case: the standard convolution and the block were not timed in turns");
+  EXPECT_EQ(cut.out.find("standard us"), std::string::npos) << cut.out;
+}
+
 // A depthwise convolution has several channels, so with one channel the backend supports none of the parts.
 TEST_F(StudiesCli, ARunThatMeasuresNothingEndsWithTheReason) {
   const std::string line =

@@ -14,6 +14,7 @@
 #include "apps/common/ceilings/peak_rates.h"
 #include "apps/common/output/text.h"
 #include "framework/base/error.h"
+#include "framework/base/interruption.h"
 #include "framework/base/parallel.h"
 #include "framework/device/stream.h"
 #include "framework/gpu_side.h"
@@ -160,6 +161,7 @@ double gemm_flops_per_s(const Ceilings& ceilings, MathMode math) {
 }  // namespace
 
 Ceilings measure_ceilings(Device device) {
+  throw_if_stopped("measuring ceilings");  // before memory is taken and filled
   Ceilings ceilings;
   ceilings.device = device;
   DeviceGuard guard(device);

@@ -74,7 +74,8 @@ struct Ceilings {
   }
 };
 
-/// Takes about a second on a GPU, half a second on a CPU. Throws DeviceError if the device fails.
+/// Takes about a second on a GPU, half a second on a CPU. Throws DeviceError if the device fails, InterruptedError if
+/// stopped() meanwhile: a part of the ceilings is of no use.
 Ceilings measure_ceilings(Device device);
 
 /// The shortest possible time of some work, and the ceiling that sets it.

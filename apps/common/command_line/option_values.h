@@ -137,7 +137,12 @@ struct List {
   Value parse(const std::string& option, const std::string& text) const {
     Value values;
     if (!empty_word.empty() && text == empty_word) return values;
-    for (const std::string& part : split_list(option, text)) values.push_back(item.parse(option, part));
+    for (const std::string& part : split_list(option, text)) {
+      if (!empty_word.empty() && part == empty_word)
+        throw UsageError(
+            concat(option, ": ", empty_word, " stands alone, found '", printable_excerpt(text), "'"));
+      values.push_back(item.parse(option, part));
+    }
     return values;
   }
   bool holds(const Value& values) const {

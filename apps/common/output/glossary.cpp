@@ -56,6 +56,24 @@ const GlossaryEntry* entry_before_comma(const std::string& word) {
   return nullptr;
 }
 
+/// What the user may have meant: the words that contain the text, else the nearest word.
+std::string near_words(const std::string& text, const std::vector<std::string>& known) {
+  // A shorter text is in many words, and every short word is near to it.
+  constexpr size_t kMinContained = 3, kMinNear = 5, kMaxWords = 8;
+  std::vector<std::string> containing;
+  for (const std::string& word : known) {
+    if (text.size() >= kMinContained && word.find(text) != std::string::npos) add_new(containing, {word});
+  }
+  if (!containing.empty()) {
+    const size_t more = containing.size() - std::min(containing.size(), kMaxWords);
+    containing.resize(containing.size() - more);
+    return concat("; words with it: ", joined(containing, ", "),
+                  more > 0 ? concat(" and ", more, " more") : "");
+  }
+  const std::string nearest = text.size() < kMinNear ? std::string() : nearest_match(text, known);
+  return nearest.empty() ? "; `explain` lists the words" : concat("; did you mean ", nearest, "?");
+}
+
 }  // namespace
 
 std::vector<GlossaryEntry> with_backends(std::vector<GlossaryEntry> entries, const std::string& rows) {
@@ -114,10 +132,8 @@ std::string explain(const std::string& word) {
     for (const GlossaryEntry& one : glossary()) {
       for (const std::string& its : one.words) known.push_back(lower_case(its));
     }
-    const std::string nearest = nearest_match(lower_case(word), known);
     throw UsageError(
-        concat("no entry for '", printable_excerpt(word), "'",
-               nearest.empty() ? "; `explain` lists the words" : concat("; did you mean ", nearest, "?")));
+        concat("no entry for '", printable_excerpt(word), "'", near_words(lower_case(word), known)));
   }
   std::string text = concat(joined(entry->words, ", "), ": ", entry->kind, "\n");
   for (const std::string& line : entry->lines) text += concat("  ", line, "\n");

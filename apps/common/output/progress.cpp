@@ -62,8 +62,13 @@ double ProgressBar::weight(int64_t begin, int64_t end) const {
 double ProgressBar::left_ns(double now) const {
   if (done_ == total_) return 0;
   const double since = now - start_ns_ - done_ns_;  // of the current item
-  if (done_ == 0) return expected_s_.empty() ? NAN : std::max(0.0, weight(0, total_) * 1e9 - since);
+  if (done_ == 0) {
+    // An item that takes longer than expected shows that the estimate is wrong.
+    const bool known = !expected_s_.empty() && since < weight(0, 1) * 1e9;
+    return known ? weight(0, total_) * 1e9 - since : NAN;
+  }
   const double ns_each = done_ns_ / weight(0, done_);
+  if (done_ + 1 == total_ && since > ns_each * weight(done_, total_)) return NAN;
   return ns_each * std::max(weight(done_, total_) - since / ns_each, weight(done_ + 1, total_));
 }
 

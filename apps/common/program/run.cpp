@@ -143,7 +143,16 @@ void Run::take_ceilings() {
         concat("the ceilings are those of ", printable(options_.json), ", measured when it was begun"));
     return;
   }
-  ceilings_ = measure_ceilings(device_);
+  if (!wants_ceilings_) {
+    results_.ceilings = nullptr;
+    return;
+  }
+  try {
+    ceilings_ = measure_ceilings(device_);
+  } catch (const InterruptedError&) {
+    results_.ceilings = nullptr;  // so that a run that resumes the file measures them
+    return;
+  }
   console().line(describe(ceilings_), 4);
   if (!ceilings_.notes.empty() && device_.is_cuda())
     console().line("not measured: " + printable(ceilings_.notes));

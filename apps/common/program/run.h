@@ -52,8 +52,15 @@ class Run {
   // Commands whose files hold result rows:
 
   /// The first call reads the conditions, measures the ceilings unless the resumed file has them, and prints them.
+  /// After a signal they are unknown (NaN), and null in the file.
   void take_ceilings();
+  /// Call before take_ceilings() if nothing that was requested can run: it then measures none.
+  void leave_out_ceilings() noexcept { wants_ceilings_ = false; }
+  /// Unknown (NaN) if they were not measured.
   const Ceilings& ceilings() const noexcept { return ceilings_; }
+  std::optional<Ceilings> measured_ceilings() const {
+    return results_.ceilings ? std::optional(*results_.ceilings) : std::nullopt;
+  }
   /// Call once all requested work is known to be possible: takes the ceilings. Shows the progress; `groups` is the
   /// total, `expected_s` the seconds that each is expected to take, empty if unknown.
   void begin(int64_t groups, const std::string& label, std::vector<double> expected_s = {});
@@ -107,7 +114,7 @@ class Run {
   Device device_;
   std::optional<ProgressBar> progress_;
   int64_t groups_done_ = 0;
-  bool ceilings_taken_ = false, reported_unsaved_ = false;
+  bool wants_ceilings_ = true, ceilings_taken_ = false, reported_unsaved_ = false;
 };
 
 }  // namespace lenslet

@@ -31,6 +31,11 @@ NoResult out_of_host_memory() {
 
 }  // namespace
 
+const char* why_unmeasured() noexcept {
+  return out_of_time() ? "stopped by --max-seconds before it was measured"
+                       : "interrupted before it was measured";
+}
+
 bool device_is_lost(Stream& stream) {
   try {
     stream.synchronise();
@@ -45,14 +50,14 @@ bool device_is_lost(Stream& stream) {
 
 std::optional<NoResult> attempt(const std::function<void()>& prepare) {
   try {
-    if (interrupted()) throw InterruptedError(kInterrupted);
+    if (interrupted()) throw InterruptedError(why_unmeasured());
     prepare();
     return std::nullopt;
   } catch (const Error& error) {
     const ExitCode code = error.exit_code();
     const char* const status = status_of(code);
     if (!status) throw;
-    return NoResult{status, code, code == ExitCode::kInterrupted ? kInterrupted : error.what()};
+    return NoResult{status, code, code == ExitCode::kInterrupted ? why_unmeasured() : error.what()};
   } catch (const std::bad_alloc&) {
     return out_of_host_memory();
   }
@@ -71,11 +76,11 @@ std::optional<NoResult> attempt(Stream& stream, const std::function<void()>& pre
 std::optional<NoResult> attempt_run(const std::string& name, Stream& stream,
                                     const std::function<void()>& run) {
   try {
-    if (interrupted()) throw InterruptedError(kInterrupted);
+    if (interrupted()) throw InterruptedError(why_unmeasured());
     run();
     return std::nullopt;
   } catch (const InterruptedError& error) {
-    return NoResult{row_status::kSkipped, error.exit_code(), kInterrupted};
+    return NoResult{row_status::kSkipped, error.exit_code(), why_unmeasured()};
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kDevice && device_is_lost(stream))
       throw DeviceError(concat(name, ": ", error.what()));

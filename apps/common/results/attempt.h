@@ -11,8 +11,8 @@
 
 namespace lenslet {
 
-/// The reason of rows that a signal left unmeasured.
-inline constexpr const char* kInterrupted = "interrupted before it was measured";
+/// The reason of rows that a signal or --max-seconds left unmeasured.
+const char* why_unmeasured() noexcept;
 
 /// Why something has no result.
 struct NoResult {

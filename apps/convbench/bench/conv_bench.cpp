@@ -181,10 +181,24 @@ std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::str
   return specs;
 }
 
+void check_backends(const std::vector<std::string>& names, const BenchOptions& options) {
+  for (const std::string& name : names)
+    (void)find_conv_backend(choose_device(options.device).device.kind, name);
+}
+
 ExpectedGroup expected_group(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs) {
   std::set<TensorLayout> layouts;
-  for (const ConvSpec& spec : specs) layouts.insert(spec.layout);
-  return {std::vector<Work>(specs.size(), Work{problem.flops(), problem.bytes()}),
+  size_t runs = 0;
+  for (const ConvSpec& spec : specs) {
+    Conv2dProblem laid_out = problem;
+    laid_out.layout = spec.layout;
+    bool supported = false;
+    (void)attempt([&] { supported = static_cast<bool>(spec.open().supports(laid_out, spec.math)); });
+    if (!supported) continue;
+    layouts.insert(spec.layout);
+    ++runs;
+  }
+  return {std::vector<Work>(runs, Work{problem.flops(), problem.bytes()}),
           static_cast<double>(layouts.size()) * reference_products(problem)};
 }
 

@@ -64,7 +64,12 @@ void set_problem(ConvBenchRequest& request, const ListedProblem& listed);
 std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::string>& names, MathMode math,
                                      const std::vector<TensorLayout>& layouts);
 
-/// What bench_conv() measures of a problem with these candidates, each layout with its own data.
+/// Throws UsageError if the device of the options has no backend of one of these names. Call it before the session
+/// prints its first line.
+void check_backends(const std::vector<std::string>& names, const BenchOptions& options);
+
+/// What bench_conv() measures of a problem with those of these candidates that support it, each layout with its own
+/// data. They may ask the current GPU.
 ExpectedGroup expected_group(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs);
 
 /// Rows for every candidate and cache state, in order: measured in turns, or with the reason why not. Fills

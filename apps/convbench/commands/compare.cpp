@@ -298,7 +298,7 @@ ExitCode run_compare(const CompareOptions& options) {
                       " FASTER, ", comparison.count(Change::kSlower), " SLOWER, ",
                       comparison.count(Change::kUnclear), " UNCLEAR (threshold ",
                       format_short(options.threshold_percent), " %), ", comparison.uncompared.size(),
-                      " not compared, ", comparison.broken(), " of them broke"));
+                      " not compared, ", comparison.broken(), " of them no longer PASSED"));
   // Repeated at the end of the output, where readers notice it.
   if (before.environment.device_name() != after.environment.device_name())
     console.line("DIFFERENT DEVICES: see the warning above");

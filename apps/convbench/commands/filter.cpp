@@ -48,6 +48,7 @@ void print_filter(Console& console, const std::vector<ResultRow>& rows) {
 }
 
 ExitCode run_filter(const FilterOptions& options) {
+  check_backends(options.backends, options);
   Filter filter = find_filter(options.filter);
   FilterTask task(rgb_values_of(read_picture(options.input, options.picture_limits)), std::move(filter),
                   static_cast<int>(options.stride));

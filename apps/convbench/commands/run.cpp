@@ -62,6 +62,9 @@ ExitCode run_run(const RunOptions& options) {
   for (ListedProblem& listed : problems) {
     if (!listed.has_type) listed.problem.type = options.dt;
   }
+  std::vector<std::string> names = options.backends;
+  names.erase(std::remove(names.begin(), names.end(), RunOptions::kAuto), names.end());
+  check_backends(names, options);
   const auto measure_problems = [&](BenchSession& session) {
     ConvBenchRequest request;
     request.end_to_end = true;

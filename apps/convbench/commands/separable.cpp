@@ -21,6 +21,7 @@
 #include "apps/convbench/commands/tables.h"
 #include "apps/convbench/separable/block.h"
 #include "apps/convbench/session/reference_cost.h"
+#include "framework/base/counted.h"
 #include "framework/measuring/row_status.h"
 
 namespace lenslet {
@@ -278,6 +279,7 @@ void print_separable(Console& console, const std::vector<ResultRow>& rows, const
   table.column("standard us").column("standard by", left);
   table.column("block us").column("block by", left).column("faster");
   table.column(vendor + " standard us").column(vendor + " block us").column(vendor + " faster");
+  size_t cases = 0, without_times = 0;
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     const SeparableShape shape = shape_of(rows[begin]);
     std::vector<ResultRow> mine;
@@ -291,6 +293,12 @@ void print_separable(Console& console, const std::vector<ResultRow>& rows, const
                  block_ns = ns_of(mine, kBlock, chosen.block.name(), cache),
                  vendor_standard_ns = ns_of(mine, kBeside, chosen.vendor_standard.backend, cache),
                  vendor_block_ns = ns_of(mine, kBlock, chosen.vendor_block.name(), cache);
+    ++cases;
+    if (std::isnan(standard_ns) && std::isnan(block_ns) && std::isnan(vendor_standard_ns) &&
+        std::isnan(vendor_block_ns)) {
+      ++without_times;
+      continue;
+    }
     table.row({std::to_string(shape.channels), std::to_string(shape.size),
                concat("1/", format_short(shape.standard().flops() /
                                          (shape.depthwise().flops() + shape.pointwise().flops()))),
@@ -300,8 +308,16 @@ void print_separable(Console& console, const std::vector<ResultRow>& rows, const
                format_us(vendor_block_ns), format_ratio(vendor_standard_ns / vendor_block_ns)});
   }
   if (rows.empty()) return;
-  console.line(concat("\n3x3 with padding 1, batch ", shape_of(rows.front()).batch, ", fp32, medians"));
-  console.print(table);
+  console.line();
+  if (without_times < cases) {
+    console.line(concat("3x3 with padding 1, batch ", shape_of(rows.front()).batch, ", fp32, medians"));
+    console.print(table);
+  }
+  if (without_times > 0)
+    console.line(
+        concat(without_times, " of ", counted(cases, "case"),
+               ": the standard convolution and the block were not timed in turns; --json and --csv have what "
+               "was measured"));
 }
 
 void separable_into(const SeparableOptions& options, BenchSession& session) {
@@ -330,6 +346,7 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
     }
     if (!session.stopped()) measure_blocks(task, choices_of(rows, vendor), session);
   };
+  DeviceGuard guard(session.device());  // backends ask the current GPU what they support
   std::vector<ExpectedGroup> groups;
   std::set<std::string> with_rows;  // backends
   for (const SeparableShape& shape : shapes) {
@@ -351,6 +368,7 @@ void separable_into(const SeparableOptions& options, BenchSession& session) {
 }
 
 ExitCode run_separable(const SeparableOptions& options) {
+  check_backends(options.backends, options);
   for (int channels : options.channels) {
     for (int size : options.sizes)
       SeparableShape{static_cast<int>(options.batch.value_or(kBatch)), channels, size}.standard().check();

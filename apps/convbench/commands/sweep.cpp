@@ -153,6 +153,7 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
     };
     bench_conv_into(request, session);
   };
+  DeviceGuard guard(session.device());  // backends ask the current GPU what they support
   std::vector<ExpectedGroup> groups;
   for (const Conv2dProblem& problem : problems) groups.push_back(expected_group(problem, request.specs));
   session.announce(groups, MathMode::kFp32);
@@ -161,6 +162,7 @@ void sweep_into(const SweepOptions& options, BenchSession& session) {
 }
 
 ExitCode run_sweep(const SweepOptions& options) {
+  check_backends(options.backends, options);
   for (int size : options.sizes) problem_of(size, options.strides.front(), options.out_channels.front());
   return with_session(options, "sweep", BenchSession::Needs::kAnyDevice,
                       [&](BenchSession& session) { sweep_into(options, session); });

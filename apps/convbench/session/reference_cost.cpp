@@ -14,8 +14,8 @@ double reference_products_per_s() {
   problem.r = problem.s = 3;
   problem.pad_h = problem.pad_w = 1;
   const double products = problem.flops() / 2;
-  const ConvJudge judge(problem, reference::Fill::kRandom, 1, static_cast<int64_t>(products));
   try {
+    const ConvJudge judge(problem, reference::Fill::kRandom, 1, static_cast<int64_t>(products));
     judge.make_case(0);  // wakes the threads
     constexpr int kCases = 4;
     const double start = host_now_ns();

@@ -35,9 +35,9 @@ class BenchSession : public Run {
   /// The cache states of the options and the ceilings of this run.
   RowContext row_context() const { return {options_.measure.hot, options_.measure.cold, &ceilings()}; }
 
-  /// Call once all requested work is known to be possible: takes the ceilings, and prints how long measuring these
-  /// groups takes if that is long. The progress of the next each() corrects this estimate by the groups that it has
-  /// measured.
+  /// Call once the command line is known to be valid: takes the ceilings unless the groups have no runs, and prints how
+  /// long measuring these groups takes if that is long. The progress of the next each() corrects this estimate by the
+  /// groups that it has measured.
   void announce(const std::vector<ExpectedGroup>& groups, MathMode math);
 
   /// Calls `measure` for each case until a signal arrives, and for the first in any case: an interrupted run has rows.

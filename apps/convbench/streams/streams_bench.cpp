@@ -221,7 +221,7 @@ std::vector<ResultRow> bench_streams(const StreamsRequest& request, BenchSession
     if (options.verify != Verify::kOff) row.error = candidate->checks.error();
     if (candidate->fault || candidate->samples.empty()) {
       row.status = candidate->fault ? candidate->fault->status : row_status::kSkipped;
-      row.reason = candidate->fault ? candidate->fault->reason : kInterrupted;
+      row.reason = candidate->fault ? candidate->fault->reason : why_unmeasured();
     } else {
       row.time = summarise(candidate->samples);
       row.end_to_end = row.time;

@@ -117,6 +117,7 @@ class ModelBench {
 
   ExitCode run() {
     return run_.complete([&] {
+      if (!anything_may_run()) run_.leave_out_ceilings();
       if (!make_samples()) return;
       run_.begin(static_cast<int64_t>(batches_.size()), "batch sizes");
       for (const std::vector<BenchConfig>& batch : batches_) {
@@ -129,6 +130,15 @@ class ModelBench {
   }
 
  private:
+  bool anything_may_run() {
+    for (const std::vector<BenchConfig>& batch : batches_) {
+      for (const BenchConfig& config : batch) {
+        if (may_run(session_.graph(), config.build_options(session_, stream_))) return true;
+      }
+    }
+    return false;
+  }
+
   std::string origin_of_samples() const {
     if (data_) return concat("from ", printable(data_->images_path));
     return reads_digits(session_.graph()) ? "drawn: no MNIST here, so nothing is counted"
@@ -149,7 +159,7 @@ class ModelBench {
       for (const BenchConfig& config : batches_.front()) {
         const RowContext context{options_.measure.hot, options_.measure.cold, nullptr};
         for (ResultRow& row : rows_without_time(bench_row(config, options_, session_), row_status::kSkipped,
-                                                kInterrupted, context))
+                                                why_unmeasured(), context))
           rows.push_back(std::move(row));
       }
       run_.add(std::move(rows));

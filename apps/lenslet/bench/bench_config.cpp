@@ -130,9 +130,11 @@ std::vector<BenchConfig> bench_configs(const ModelBenchOptions& options, const S
                             " has none; lenslet profile --backend and lenslet tune time its layers"));
   }
   if (!holds<std::string>(options.plans, Plan::kLayered)) check_whole_network(graph);
+  if (options.backends.size() > 1 && holds<std::string>(options.backends, kAllBackends))
+    throw UsageError(
+        concat("--backend: ", kAllBackends, " stands alone, found '", joined(options.backends, ","), "'"));
   for (const std::string& name : options.backends) {
-    if (name != kAllBackends || options.backends.size() > 1)
-      (void)network_backend(name, session.graph(), device.kind);
+    if (name != kAllBackends) (void)network_backend(name, session.graph(), device.kind);
   }
   std::vector<BenchConfig> configs;
   for (const MathMode math : maths_of(options, device)) {

@@ -312,7 +312,7 @@ std::vector<ResultRow> measure_latency(Executable& executable, const BuildOption
       row.time = summarise(runner.times_ns);
       if (runner.times_ns.empty()) {
         row.status = row_status::kSkipped;
-        row.reason = kInterrupted;
+        row.reason = why_unmeasured();
       } else {
         std::sort(runner.times_ns.begin(), runner.times_ns.end());
         row.p99_ns = percentile(runner.times_ns, 0.99);

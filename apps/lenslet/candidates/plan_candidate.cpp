@@ -6,6 +6,8 @@
 #include "apps/lenslet/candidates/drawn_digits.h"
 #include "framework/base/integer_math.h"
 #include "framework/base/parallel.h"
+#include "framework/execution/slices.h"
+#include "framework/execution/tuner.h"
 #include "framework/measuring/row_status.h"
 #include "framework/tensor/pixels.h"
 #include "layers/reference/fill.h"
@@ -186,6 +188,20 @@ void CallCandidate::load(int round, Stream& /*stream*/) {
 
 Verdict CallCandidate::judge(int round, const std::vector<float>& output) {
   return samples_.judge(round, input_, kPrediction, batch_, output, bound_);
+}
+
+bool may_run(const Graph& graph, BuildOptions build) {
+  if (build.plan) return true;
+  bool may = false;
+  (void)attempt([&] {
+    try {
+      const Graph& running = build.execution == Plan::kFused ? *graph.whole() : graph;
+      build.batch = slice_samples(running, build);
+      may = every_layer_has_candidates(running, build);
+    } catch (const UsageError&) {  // a batch too large for a layer
+    }
+  });
+  return may;
 }
 
 const PlanTiming::Prepared& PlanTiming::prepare(const std::function<void(Prepared&)>& make) {

@@ -121,6 +121,10 @@ class CallCandidate : public Candidate {
   std::vector<Prediction> predictions_;
 };
 
+/// Whether backends support each layer of a pass with these options. If not, an Executable of them refuses; it may also
+/// refuse for other reasons, such as memory.
+bool may_run(const Graph& graph, BuildOptions build);
+
 /// Whole plans, prepared to be timed against each other on one stream.
 class PlanTiming {
  public:

@@ -195,7 +195,7 @@ void run_case(const Session& session, const BuildOptions& build, const ImageData
     }
     BatchRun run;
     run_images(model, data, count, run);
-    if (run.count < count) throw InterruptedError(kInterrupted);
+    if (run.count < count) throw InterruptedError(why_unmeasured());
     const Evaluation evaluation = evaluate(run.logits, data, count);
     row.correct = evaluation.correct;
     row.images_per_s = static_cast<double>(count) / run.wall_ns * 1e9;

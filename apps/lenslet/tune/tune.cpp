@@ -131,18 +131,42 @@ std::optional<Plan> tune_layers(const TuneOptions& options, const Session& sessi
   return tuned_plan(session.graph(), build, report.layers);
 }
 
-void add_fused(const TuneOptions& options, const Session& session, PlanRows& plans, int64_t batch) {
+bool wants_layered(const TuneOptions& options) { return options.plan != Plan::kFused && options.fp32_ends(); }
+
+bool wants_fused(const TuneOptions& options, const Session& session) {
+  return options.plan != Plan::kLayered && session.graph().network() &&
+         (options.plan == Plan::kFused || options.backend.empty());
+}
+
+/// The requested whole-network backends, each with the options of its plan.
+std::vector<std::pair<std::string, BuildOptions>> fused_builds(const TuneOptions& options,
+                                                               const Session& session, int64_t batch) {
   BuildOptions build = session.build_options(batch);
   build.execution = Plan::kFused;
-  build.backends = {};
   const Graph& graph = session.graph();
   const std::string& named = options.backend;
+  std::vector<std::pair<std::string, BuildOptions>> builds;
   for (const std::string& backend : graph.network()->backends(session.device().kind)) {
     if (options.plan == Plan::kFused && !named.empty() && named != ModelSetup::kAuto && named != backend)
       continue;
+    build.backends = {};
     build.backends.set(graph.name(), backend);
-    plans.add("fused " + backend, build);
+    builds.emplace_back(backend, build);
   }
+  return builds;
+}
+
+/// Whether backends support at least one requested plan.
+bool anything_may_run(const TuneOptions& options, const Session& session, int64_t batch) {
+  if (wants_layered(options)) {
+    BuildOptions build = session.build_options(batch);
+    build.execution = Plan::kLayered;
+    if (may_run(session.graph(), build)) return true;
+  }
+  if (!wants_fused(options, session)) return false;
+  const auto builds = fused_builds(options, session, batch);
+  return std::any_of(builds.begin(), builds.end(),
+                     [&](const auto& build) { return may_run(session.graph(), build.second); });
 }
 
 // The reason of the first row with that status; null if there is none.
@@ -178,7 +202,7 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
   PlanRows plans(session, ceilings, samples, stream, report.plans);
   std::optional<Plan> tuned;
   std::string not_layered = options.fp32_ends() ? "" : "it reads and writes only fp32";
-  if (options.plan != Plan::kFused && options.fp32_ends()) {
+  if (wants_layered(options)) {
     try {
       tuned = tune_layers(options, session, ceilings, samples, stream, console, report);
     } catch (const Error& error) {  // a whole-network backend may still be usable
@@ -189,9 +213,9 @@ void tune(const TuneOptions& options, const Session& session, const Ceilings& ce
     }
     if (interrupted()) return;
   }
-  if (options.plan != Plan::kLayered && session.graph().network() &&
-      (options.plan == Plan::kFused || options.backend.empty())) {
-    add_fused(options, session, plans, report.batch);
+  if (wants_fused(options, session)) {
+    for (const auto& [backend, build] : fused_builds(options, session, report.batch))
+      plans.add("fused " + backend, build);
   }
   if (tuned) {
     BuildOptions build = session.build_options(report.batch);
@@ -230,6 +254,7 @@ ExitCode run_tune(const TuneOptions& options) {
   run.on(session.device());
   try {
     run.guard([&] {
+      if (!anything_may_run(options, session, report.batch)) run.leave_out_ceilings();
       run.take_ceilings();  // first: measuring them warms the clocks up, and every candidate is compared with them
       if (interrupted()) return;
       tune(options, session, run.ceilings(), run.console(), report);

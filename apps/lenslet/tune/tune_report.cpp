@@ -372,7 +372,7 @@ void write_tune_files(const Run& run, const TuneOptions& options, const Session&
     json("device", session.device())("device_name", session.device_name());
     json("math", session.math())("weights", session.weights_origin());
     json("input", options.ends().input)("output", options.ends().output)("batch", report.batch);
-    json("layer_batch", report.layer_batch)("ceilings", run.ceilings());
+    json("layer_batch", report.layer_batch)("ceilings", run.measured_ceilings());
     document.begin_list("candidates");
     for (size_t i = 0; i < report.layers.size(); ++i)
       document.entry(CandidateRow{session.graph(), report.layers[i], report.efforts[i]});

@@ -251,7 +251,8 @@ void check_no_other_format(const ByteSource& file, const std::string& origin) {
   file.read(0, begin.data(), begin.size());
   const std::string guess = guess_format(begin.data(), begin.size(), "export the model by torch.onnx.export");
   if (!guess.empty() && guess != kOnnxModel)
-    throw DataError(concat(origin, ": expected an ONNX model, found what seems to be ", guess));
+    throw DataError(concat(origin, ": expected an ONNX model, found what seems to be ", guess,
+                           guess == kSafetensorsFile ? "; --weights takes weights of LeNet-5" : ""));
 }
 
 }  // namespace

@@ -37,6 +37,20 @@ void expect_refusal(const ProgramRun& run, int exit_code, const std::string& wor
   EXPECT_EQ(count_lines(run.err), 1) << run.err;
 }
 
+// The modules are beside the program, and a running program has no place once its file is deleted.
+TEST_F(Host, AProgramWhoseFileIsGoneStatesWhyItHasNoModules) {
+  const std::string gone = "'" + in("gone") + "'";
+  ProgramOptions options;
+  options.unset = {"LENSLET_MODULE_PATH"};
+  const std::string script = "cp '" + program_path("lenslet") + "' " + gone + " && exec 3<" + gone +
+                             " && rm " + gone +
+                             " && exec /proc/self/fd/3 profile --device cpu --backend onednn";
+  const ProgramRun run = run_program({"/bin/sh", "-c", script}, options);
+  expect_refusal(
+      run, kUnavailable,
+      "onednn.so was not found: the program's own folder is unknown (was its file replaced?); set LENSLET_");
+}
+
 TEST_F(Host, AnOutputThatNamesAnInputIsRefused) {
   fs::copy(fs::path(fixture_folder()) / "data", in("data"));
   const std::string labels = in("data/t10k-labels-idx1-ubyte"), before = read_text(labels);
