@@ -32,14 +32,30 @@ std::optional<Plan> load_plan(const Choices& choices) {
     throw UsageError(concat(prefix, "plan expects auto, layered, fused or a plan saved as .json, found '",
                             printable_excerpt(choices.plan), "'"));
   }
-  if (!choices.backend.empty() || choices.math || choices.input || choices.output) {
+  std::vector<std::string> given;
+  if (!choices.backend.empty()) given.push_back(prefix + "backend");
+  if (choices.math) given.push_back(prefix + "math");
+  if (choices.input) given.push_back(prefix + "input");
+  if (choices.output) given.push_back(prefix + "output");
+  if (!given.empty()) {
     throw UsageError(concat(prefix,
                             "plan FILE replays its own backends, math modes, input and output; leave out ",
-                            prefix, "backend, ", prefix, "math, ", prefix, "input and ", prefix, "output"));
+                            listed(given, "and")));
   }
   const std::vector<uint8_t> bytes = read_file(choices.plan, Plan::kMaxBytes);
   return Plan::from_json(std::string(bytes.begin(), bytes.end()), printable_excerpt(choices.plan),
                          {ElementType::kFp32, kPrediction});
+}
+
+// Only the whole-network plan reads pixels and writes predictions.
+void check_ends(const Choices& choices, const Graph& graph) {
+  if (choices.fp32_ends() || graph.network()) return;
+  const bool input = choices.ends().input != ElementType::kFp32;
+  throw UnavailableError(concat(choices.option_prefix, input ? "input " : "output ",
+                                to_string(input ? choices.ends().input : choices.ends().output),
+                                " needs the whole-network plan, which the model ", graph.name(),
+                                " does not have; leave out ", choices.option_prefix,
+                                input ? "input" : "output"));
 }
 
 DeviceChoices devices_for(const Choices& choices, const std::optional<Plan>& plan) {
@@ -211,6 +227,8 @@ ModelSetup::ModelSetup(const Choices& choices, std::shared_ptr<const Network> ne
     : choices_(choices),
       saved_(load_plan(choices)),
       network_(network ? std::move(network) : load_network(choices.weights_file(), normalisation)) {
+  if (saved_) saved_->check_is_for(graph().name());
+  check_ends(choices, graph());
   DeviceChoices choice = devices_for(choices, saved_);
   devices_ = std::move(choice.devices);
   if (choices.device == kAuto) device_reason_ = choice.reason;

@@ -184,7 +184,7 @@ void OptionTable::add_inputs() {
                  classify, 1);
   line.arguments("picture", Text{"FILE"}, LENSLET_MEMBER(inputs), "picture (PNG, JPEG, BMP, PNM)", show, 1,
                  1);
-  line.option("--html", Text{"FILE"}, LENSLET_MEMBER(html),
+  line.option("--html", Text{"FILE.html", nullptr, {".html", ".htm"}, true}, LENSLET_MEMBER(html),
               "the page to write; '-' is standard output [lenslet.html]", show);
   line.arguments("file", Text{"FILE|-"}, LENSLET_MEMBER(files),
                  "ONNX model of any name, or '-' for standard input", inspect, 1, 1);
@@ -371,8 +371,8 @@ void OptionTable::add_passes() {
               "that a GPU "
               "computes layer by layer [auto]",
               eval | profile | serve);
-  line.option("--save-plan", Text{"FILE"}, LENSLET_MEMBER(save_plan),
-              "write the choices that were made; --plan FILE replays them", model);
+  line.option("--save-plan", Text{"FILE.json", nullptr, {".json"}, true}, LENSLET_MEMBER(save_plan),
+              "write the choices that were made; --plan FILE replays them; '-' is standard output", model);
   add_execution_options(line, "layer", all | diff | serve | show,
                         "; for eval and classify also several GPUs, cuda:all or cuda:0,2");
   add_table_options(line, eval | profile | tune | bench | backends | doctor | inspect | diff);
@@ -427,13 +427,18 @@ void OptionTable::add_rules() {
   line.refuse(
       "--index and --limit exclude each other; leave one out",
       [](const auto& o) { return o.index && o.limit; }, classify);
+  const auto layered = [](const auto& o) {
+    return o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty());
+  };
   line.refuse(
-      "--input uint8 and uint4 and --output prediction need --plan fused; the layered plan reads and writes "
-      "fp32",
-      [](const auto& o) {
-        return !o.fp32_ends() && (o.plan == Plan::kLayered || (o.plan != Plan::kFused && !o.backend.empty()));
-      },
-      model);
+      "--input uint8 and uint4 need --plan fused; the layered plan, also that of --backend without --plan, "
+      "reads fp32: choose --plan fused, or leave out --input",
+      [layered](const auto& o) { return layered(o) && o.ends().input != ElementType::kFp32; }, model);
+  line.refuse(
+      "--output prediction needs --plan fused; the layered plan, also that of --backend without --plan, "
+      "writes logits: choose --plan fused, or leave out --output",
+      [layered](const auto& o) { return layered(o) && o.ends().output != ElementType::kFp32; },
+      profile | tune);
   line.refuse(
       "--latency has ways of its own from host memory and back; leave out --place",
       [](const auto& o) { return o.latency && !o.places.empty(); }, bench);

@@ -25,9 +25,6 @@ std::string device_name(Device device) {
 // Checks what a replay depends on; version and device name are informative only.
 void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
   const auto wrong = [&](const std::string& what) { return DataError(concat(plan.origin, ": ", what)); };
-  if (plan.model != graph.name()) {
-    throw wrong(concat("the plan is for model ", plan.model, ", this one is ", graph.name()));
-  }
   if ((plan.device != "cpu") != device.is_cuda()) {
     throw UnavailableError(concat(plan.origin, ": the plan is for ", plan.device, ", the device is ",
                                   device.to_string(), "; choose that device, or another plan"));
@@ -62,6 +59,7 @@ void check_plan_fits(const Plan& plan, const Graph& graph, Device device) {
 
 // The graph that a plan or the options request: the layers, or the one layer that computes them all.
 const Graph& graph_to_run(const Graph& graph, const BuildOptions& options) {
+  if (options.plan) options.plan->check_is_for(graph.name());
   if ((options.plan ? options.plan->execution : options.execution) != Plan::kFused) return graph;
   check_whole_network(graph);
   return *graph.whole();

@@ -74,6 +74,12 @@ const PlanLayer* Plan::find(const std::string& layer) const noexcept {
   return nullptr;
 }
 
+void Plan::check_is_for(const std::string& graph) const {
+  if (model != graph)
+    throw DataError(concat(origin, ": the plan is for model ", model, ", this one is ", graph,
+                           "; choose that model, or another plan"));
+}
+
 MathMode Plan::math() const noexcept {
   MathMode loosest = MathMode::kFp32;
   for (const PlanLayer& layer : layers) loosest = std::max(loosest, layer.math);

@@ -50,6 +50,8 @@ struct Plan {
   const PlanLayer* find(const std::string& layer) const noexcept;
   /// The least exact math mode of all layers.
   MathMode math() const noexcept;
+  /// Throws DataError unless the plan is for the graph of that name.
+  void check_is_for(const std::string& graph) const;
   /// The text of a plan file.
   std::string to_json() const;
   /// Inverse of to_json(). `outputs`: the types that a run may write. Throws DataError naming `origin` and the fault.

@@ -106,7 +106,7 @@ def test_what_cannot_be_shown_is_refused_as_by_the_command(root, robust):
     with pytest.raises(lenslet.DataError, match="reads 64x2, no picture of 1 or 3 channels; a page shows"):
         network.show(strokes(2))
     for batch in (0, 1025):
-        with pytest.raises(lenslet.DataError, match=f"1 to 1024, found {batch}"):
+        with pytest.raises(lenslet.UsageError, match=f"1 to 1024, found {batch}"):
             robust.show(strokes(2), batch=batch)
     with pytest.raises(TypeError, match="found float64"):
         robust.show(strokes(2) / 255)

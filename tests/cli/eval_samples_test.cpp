@@ -73,6 +73,11 @@ TEST_F(EvalSamples, NumbersNameClassesToo) {
   const json result = result_of("numbered");
   EXPECT_EQ(result.at("count"), 2);
   EXPECT_EQ(result.at("correct"), 2);
+  fs::create_directories(expand("{dir}/out/numbered/7"));
+  fs::create_directories(expand("{dir}/out/numbered/9"));
+  expect_run(
+      run_line(command("numbered")), kData, "",
+      "out/numbered: the folder 7 is no class of the network, which has the classes 0 to 2; remove it");
 }
 
 // As PyTorch's ImageFolder, which sorts names as text.
@@ -80,6 +85,11 @@ TEST_F(EvalSamples, NumbersThatAreNoClassesStandInAlphabeticalOrder) {
   for (const char* name : {"1", "2", "10"})
     write_file(std::string("{dir}/out/counted/") + name + "/a.ppm", picture(255, 0, 0));
   expect_run(run_line(command("counted")), kOk, "alphabetical order of their folders: 1, 10, 2;");
+}
+
+TEST_F(EvalSamples, ABinaryFileIsNoListOfLabels) {
+  expect_run(run_line(command("colours --labels {source}/samples/digit_3_a.png")), kData, "",
+             "digit_3_a.png: expected UTF-8 text with a line for each of the 3 classes|found a byte 0");
 }
 
 TEST_F(EvalSamples, EqualLabelsAreReported) {
@@ -162,7 +172,8 @@ TEST_F(EvalSamples, ReadsArraysOfValuesAndOfPixels) {
   expect_run(run_line(command("set.npz --answers {dir}/out/y.npy")), kUsage, "", "--answers belongs to");
   NpzWriter wrong;
   wrong.add("x.npy", npy("<f4", {5, 12}, values)).write(expand("{dir}/out/wrong.npz"));
-  expect_run(run_line(command("wrong.npz")), kData, "", "the arrays inputs and labels|numpy.savez");
+  expect_run(run_line(command("wrong.npz")), kData, "",
+             "the arrays inputs and labels|numpy.savez(\"set.npz\", ");
   // A mean by channel changes the class of pixels; values of the network have none.
   const std::string dark = " --answers {dir}/out/y.npy --mean 0,0,-5";
   EXPECT_EQ(result_of("p.npy" + dark).at("correct"), 2);

@@ -13,11 +13,12 @@ namespace {
 using nlohmann::json;
 
 TEST(Eval, CountsLossAndFiles) {
-  expect_run(
+  const ProgramRun run = expect_run(
       run_line("{eval} --batch-size 7 --json {dir}/out/eval.json --csv {dir}/out/eval.csv --misses "
                "{dir}/out/misses.csv --logits {dir}/out/logits.npy --contact-sheet {dir}/out/sheet.png "
                "--save-plan {dir}/out/plan.json"),
       kOk);
+  expect_words(run.out, " for all 20 images, p10 | runs), | a pass of 7, p10 ");
   const json document = read_json("{dir}/out/eval.json");
   EXPECT_EQ(document.at("schema"), "lenslet.eval/1");
   expect_environment(document);

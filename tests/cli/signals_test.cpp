@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tests/cli/fixtures/files.h"
+#include "tests/support/npz_writer.h"
 
 namespace lenslet::test {
 namespace {
@@ -262,6 +263,53 @@ TEST(Signals, RowsNameTheLimitThatLeftThemUnmeasured) {
   EXPECT_EQ(run.out.find("ceilings measured now"), std::string::npos) << "they count, too: " << run.out;
   for (const nlohmann::json& row : read_json(file).at("results"))
     EXPECT_EQ(row.at("reason"), "stopped by --max-seconds before it was measured");
+}
+
+// A signal during the reading of a file ends the read: the answers to the files before it are written.
+TEST(Signals, ClassifyWritesItsAnswersAlsoWhileItReads) {
+  expect_run(
+      run_line("lenslet classify --device cpu --threads 1 --batch-size 1 --json {dir}/out/read.json --csv "
+               "{dir}/out/read.csv {dir}/pics/one.pgm {source}/samples/digit_7_a.png",
+               signal_at("print:one.pgm,open:digit_7_a.png", SIGTERM, 1)),
+      kInterrupted, "one.pgm: 1", "interrupted by SIGTERM");
+  const nlohmann::json document = read_json("{dir}/out/read.json");
+  EXPECT_EQ(document.at("status"), "INTERRUPTED");
+  ASSERT_EQ(document.at("results").size(), 1u);
+  EXPECT_EQ(document.at("results").at(0).at("digit"), 1);
+  const std::string rows = read_text(expand("{dir}/out/read.csv"));
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 2) << rows;
+}
+
+TEST(Signals, DiffWritesTheComparisonsThatItHas) {
+  NpzWriter values;
+  values.add("input.npy", npy("<f4", {1, 3, 32, 32}, std::vector<float>(3072)));
+  values.add("classes_output.npy", npy("<f4", {1, 10}, std::vector<float>(10)));
+  values.write(expand("{dir}/out/values.npz"));
+  const ProgramRun run = run_line(
+      "lenslet diff --device cpu {source}/tests/models/onnx/mean_pool.onnx --against {dir}/out/values.npz "
+      "--json "
+      "{dir}/out/diff.json",
+      signal_at("print:samples in batches", SIGTERM, 1));
+  expect_run(run, kInterrupted, "", "interrupted by SIGTERM");
+  const nlohmann::json document = read_json("{dir}/out/diff.json");
+  EXPECT_EQ(document.at("status"), "INTERRUPTED");
+  EXPECT_EQ(document.at("comparisons").at(0).at("status"), "SKIPPED");
+}
+
+TEST(Signals, ProfileWritesItsRowsAlsoBeforeItMeasures) {
+  const std::string file = "{dir}/out/profile.json";
+  for (const char* const point : {"print:LeNet-5,clock:20", "print:ceilings,clock:1"}) {
+    expect_run(
+        run_line("lenslet profile --device cpu --threads 1 --json " + file, signal_at(point, SIGINT, 1)),
+        kInterrupted, "", "interrupted by SIGINT");
+    const nlohmann::json document = read_json(file);
+    EXPECT_EQ(document.at("status"), "INTERRUPTED") << point;
+    const nlohmann::json& row = document.at("results").at(0);
+    EXPECT_EQ(row.at("name"), "profile") << point;
+    EXPECT_EQ(row.at("status"), "SKIPPED") << point;
+    expect_words(row.at("reason"), "interrupted");
+    fs::remove(expand(file));
+  }
 }
 
 // nohup: an ignored signal stays ignored.

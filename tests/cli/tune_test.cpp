@@ -122,6 +122,16 @@ TEST(Tune, AnyNetworkIsTunedAndItsPlanReplayed) {
   EXPECT_EQ(read_json("{dir}/out/network_replayed.json"), read_json("{dir}/out/network_plan.json"));
   expect_run(run_line(quick + "--plan {dir}/out/network_plan.json"), kData, "",
              "the plan is for model mean_pool, this one is lenet5");
+  // The same for a plan of a whole network, and before anything is measured.
+  expect_run(
+      run_line("lenslet eval --device cpu --data {dir}/data --plan fused --save-plan {dir}/out/whole.json"),
+      kOk);
+  for (const std::string command : {"profile", "bench", "classify {dir}/pics/one.pgm"}) {
+    const ProgramRun run = expect_run(
+        run_line("lenslet " + command + " --device cpu --model " + model + " --plan {dir}/out/whole.json"),
+        kData, "", "whole.json: the plan is for model lenet5, this one is mean_pool");
+    EXPECT_EQ(run.out, "") << command;
+  }
   expect_run(run_line("lenslet bench --device cpu --batch-sizes 4 --min-time-ms 1 --warmup-ms 0 --model " +
                       model + " --plan {dir}/out/network_plan.json --json {dir}/out/network_bench.json"),
              kOk, "PASSED");

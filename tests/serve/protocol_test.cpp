@@ -73,7 +73,7 @@ TEST(ServeProtocol, RefusesWhatDoesNotFitTheModel) {
                  request_json(R"("shape":[2,3],"datatype":"FP32","data":[])"));
   expect_refusal("expects the shape [N,2], found [4]",
                  request_json(R"("shape":[4],"datatype":"FP32","data":[])"));
-  expect_refusal("expects the shape [N,2], found [0,2]",
+  expect_refusal("expects the shape [N,2] with N of at least 1, found [0,2]",
                  request_json(R"("shape":[0,2],"datatype":"FP32","data":[])"));
   expect_refusal("inputs[0].shape: expected integers, found a string", request_json(R"("shape":["2",2])"));
   expect_refusal("a dimension must not be negative", request_json(R"("shape":[-1,2])"));

@@ -443,6 +443,10 @@ time.sleep(1000)
             self.assertIsNone(ended, "never served")
             self.assertTrue(any(words in refusal for refusal in refusals), refusals)
 
+    def test_a_request_without_a_length_learns_how_to_send_one(self):
+        server = self.serve()
+        self.assertIn(b"curl -d ''", server.raw(b"POST /page/tune HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+
     def test_the_port_is_taken(self):
         server = self.serve()
         second = self.fail_to_serve("--port", str(server.port))
@@ -452,6 +456,9 @@ time.sleep(1000)
         other = self.fail_to_serve("--host", "nowhere.example")
         self.assertEqual(other.returncode, 2)
         self.assertIn("--host expects an IP address or localhost", other.stderr)
+        far = self.fail_to_serve("--host", "192.0.2.1")  # for documents alone (RFC 5737)
+        self.assertEqual(far.returncode, 2)
+        self.assertIn("; --host expects an address of this machine", far.stderr)
 
 
 if __name__ == "__main__":

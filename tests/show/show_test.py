@@ -141,7 +141,11 @@ class Networks(unittest.TestCase):
         self.assertEqual(run("show").returncode, 2)
         self.assertEqual(run("show", DIGIT, DIGIT).returncode, 2)
         self.assertEqual(run("show", ROOT / "CMakeLists.txt", "--html", "-").returncode, 3)
-        self.assertEqual(run("show", DIGIT, "--html", DIGIT).returncode, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            digit = Path(folder) / "digit.html"
+            digit.write_bytes(DIGIT.read_bytes())
+            self.assertIn("name the same file", run("show", digit, "--html", digit).stderr)
+            self.assertEqual(digit.read_bytes(), DIGIT.read_bytes())
         self.assertEqual(run("show", DIGIT, "--html", "-", "--backend", "conv2=nonsense").returncode, 2)
 
 

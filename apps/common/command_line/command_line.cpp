@@ -137,15 +137,12 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
       throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
     option.value->read(about, text);
   };
-  if (!option.repeated) {
-    parser.add_option_function<std::string>(name, read, option.help)
-        ->type_name(option.placeholder)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    return;
-  }
   CLI::Option* const added = parser.add_option_function<std::vector<std::string>>(
       name,
-      [read](const std::vector<std::string>& values) {
+      [read, name, repeated = option.repeated](const std::vector<std::string>& values) {
+        if (!repeated && values.size() > 1)
+          throw UsageError(concat(name, " takes one value, found '", one_line(values[0]), "' and '",
+                                  one_line(values[1]), "'; give it once"));
         for (const std::string& value : values) read(value);
       },
       option.help);

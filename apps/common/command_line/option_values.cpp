@@ -7,6 +7,7 @@
 #include "framework/base/byte_count.h"
 #include "framework/base/lists.h"
 #include "framework/base/parse_number.h"
+#include "framework/io/file.h"
 
 namespace lenslet {
 namespace {
@@ -52,8 +53,9 @@ std::string Text::parse(const std::string& option, const std::string& text) cons
 }
 
 bool Text::holds(const std::string& value) const {
-  return endings.empty() || std::any_of(endings.begin(), endings.end(),
-                                        [&](const std::string& ending) { return ends_with(value, ending); });
+  return endings.empty() || (streams && is_stream(value)) ||
+         std::any_of(endings.begin(), endings.end(),
+                     [&](const std::string& ending) { return ends_with(value, ending); });
 }
 
 void throw_unknown_word(const std::string& option, const std::string& text,

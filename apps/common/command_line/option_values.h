@@ -67,6 +67,7 @@ struct Text {
   std::string name;                                // its placeholder
   std::function<Suggestions()> suggest = nullptr;  // words for completion; null: none
   std::vector<std::string> endings = {};  // accepted endings of the text; empty: every text is accepted
+  bool streams = false;                   // with `endings`: also '-' and other names of streams
 
   std::string placeholder() const { return name; }
   Value parse(const std::string& option, const std::string& text) const;

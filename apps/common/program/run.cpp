@@ -107,6 +107,8 @@ Console& Run::console() {
 void Run::guard(const std::function<void()>& body) {
   try {
     body();
+  } catch (const InterruptedError&) {
+    if (!stopped()) throw;  // else the files would be COMPLETE
   } catch (const DeviceError& error) {
     results_.error = error.what();
   }

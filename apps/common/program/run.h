@@ -32,7 +32,8 @@ class Run {
   /// the selection of rows. Reads the file to resume; throws DataError if its environment or settings differ.
   void on(Device device, std::vector<std::pair<std::string, std::string>> settings = {});
 
-  /// Runs `body`. A DeviceError ends `body` but not the command: the files contain fault() and the earlier results.
+  /// Runs `body`. A DeviceError or an InterruptedError ends `body` but not the command: the files contain the earlier
+  /// results, and fault() or INTERRUPTED.
   void guard(const std::function<void()>& body);
   /// How the device failed; empty if it did not.
   const std::string& fault() const noexcept { return results_.error; }

@@ -6,6 +6,7 @@
 #include "apps/common/output/table.h"
 #include "apps/common/output/text.h"
 #include "apps/common/program/run.h"
+#include "apps/common/results/attempt.h"
 #include "apps/common/results/row_table.h"
 #include "apps/common/system/signals.h"
 #include "apps/lenslet/candidates/logits_check.h"
@@ -24,6 +25,7 @@ namespace {
 
 struct Measured {
   Profile profile;
+  bool profiled = false;  // whether `profile` and what follows it are there
   double first_call_ns = NAN;
   TimeStats replayed;                                // launches of the captured graph; no samples without one
   std::string wrong;                                 // why the numbers are invalid; empty if they are valid
@@ -76,6 +78,7 @@ void measure(Executable& executable, const Session& session, const ProfileComman
   const std::string wrong = check.run(executable);
   if (measured.wrong.empty()) measured.wrong = wrong;
   measured.error = check.error();
+  measured.profiled = true;
   if (measured.wrong.empty()) return;
   measured.wrong_step = check.first_wrong_step(executable);
   if (measured.wrong_step) measured.wrong = concat(measured.wrong_step->what, "; ", measured.wrong);
@@ -119,20 +122,29 @@ ResultRow plain_row(const std::string& name, const TimeStats& time, const std::s
 
 TimeStats once(double ns) { return {1, ns, ns, ns, ns, ns}; }
 
-// `fault`: how the device failed before there was a profile; empty if it did not.
+// Rows of a run that ended before there was a profile. `fault`: how the device failed; empty after a signal.
+std::vector<ResultRow> rows_without_profile(const Measured& measured, const std::string& fault) {
+  ResultRow why = plain_row("profile", {}, kInterrupted);
+  why.status = row_status::kSkipped;
+  if (!measured.wrong.empty()) {
+    why.status = row_status::kFailed;
+    why.reason = measured.wrong;
+  }
+  if (!fault.empty()) {
+    why.status = row_status::kError;
+    why.reason = fault;
+  }
+  std::vector<ResultRow> rows = {why};
+  if (std::isfinite(measured.first_call_ns)) {
+    rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
+  }
+  return rows;
+}
+
 std::vector<ResultRow> all_rows(const Executable& executable, const Measured& measured,
-                                const std::string& fault, const Ceilings& ceilings,
-                                const ProfileCommandOptions& options) {
+                                const Ceilings& ceilings, const ProfileCommandOptions& options) {
   const Profile& profile = measured.profile;
   std::vector<ResultRow> rows;
-  if (!fault.empty()) {
-    rows.push_back(plain_row("profile", {}, fault));
-    rows.back().status = row_status::kError;
-    if (std::isfinite(measured.first_call_ns)) {
-      rows.push_back(plain_row("first_call", once(measured.first_call_ns), "the first pass, host clock"));
-    }
-    return rows;
-  }
   for (const bool hot : {true, false}) {
     if (options.cache == (hot ? "cold" : "hot")) continue;
     for (const LayerProfile& layer : profile.layers) {
@@ -319,8 +331,10 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
     throw_if_interrupted();
     measure(executable, session, options, measured);
   });
-  run.add(all_rows(executable, measured, run.fault(), run.ceilings(), options));
-  if (run.fault().empty()) {
+  const bool profiled = run.fault().empty() && measured.profiled;
+  run.add(profiled ? all_rows(executable, measured, run.ceilings(), options)
+                   : rows_without_profile(measured, run.fault()));
+  if (profiled) {
     print_report(console, executable, run.rows(), measured, options);
     if (!options.trace.empty()) {
       write_result(options.trace,
@@ -329,7 +343,7 @@ ExitCode run_profile(const ProfileCommandOptions& options) {
   }
   return run.finish([&](JsonObject& json) {
     json("batch", executable.batch());
-    if (run.fault().empty()) add_members(json, measured);
+    if (profiled) add_members(json, measured);
   });
 }
 

@@ -128,10 +128,11 @@ ExitCode run_classify(const ClassifyOptions& given) {
   const size_t max_group = static_cast<size_t>(batch) * session.devices().size();
   int64_t failures = 0, not_numbers = 0;
   while (!run.stopped()) {
-    std::vector<DigitInput> group = inputs.next(max_group);
+    std::vector<DigitInput> group;
     std::vector<Reading> readings;
     std::vector<Answer> answers;
-    run.guard([&] {  // earlier answers are still written
+    run.guard([&] {  // earlier answers are still written, also if a signal ends the reading of a file
+      group = inputs.next(max_group);
       if (digits) {
         readings = readings_of(model, group);
         for (size_t i = 0; i < group.size(); ++i) answers.push_back(answer_from(group[i], readings[i]));

@@ -90,7 +90,10 @@ struct DiffRow {
     at = index;
   }
   void judge() {
-    if (share > 1) {
+    if (count == 0) {
+      status = row_status::kSkipped;
+      reason = "not compared: the run ended before";
+    } else if (share > 1) {
       status = row_status::kFailed;
       reason = concat("value ", at, " of sample ", sample, " is ", value_text(ours), ", theirs ",
                       value_text(theirs), ": ", value_text(difference), " apart, ", value_text(share),
@@ -301,11 +304,15 @@ ExitCode run_diff(const DiffOptions& given) {
   Model whole = session.model(batch);
   const DeviceGuard guard(session.device());
   Comparison comparison(*import.graph, theirs, build, whole);
-  for (int64_t first = 0; first < theirs.samples && !interrupted(); first += batch)
-    comparison.compare(std::min(first, theirs.samples - batch));  // the last batch begins before, if it must
-  throw_if_interrupted();
+  run.guard([&] {
+    for (int64_t first = 0; first < theirs.samples && !interrupted(); first += batch)
+      comparison.compare(
+          std::min(first, theirs.samples - batch));  // the last batch begins before, if it must
+  });
   for (DiffRow& row : comparison.rows()) row.judge();
-  const ExitCode code = report(run, comparison.rows(), theirs);
+  const bool whole_run = run.fault().empty() && !run.stopped();
+  if (!whole_run) run.console().print(table_of(comparison.rows()));
+  const ExitCode code = whole_run ? report(run, comparison.rows(), theirs) : ExitCode::kOk;
   run.write(
       kSchema,
       [&](Document& document) {

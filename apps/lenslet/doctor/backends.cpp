@@ -158,7 +158,7 @@ ExitCode run_backends(const BackendsOptions& options) {
       }
     });
     bar.clear();
-    const bool shown = target.usable || options.verbose;
+    const bool shown = (target.usable || options.verbose) && !(rows.empty() && run.stopped());
     if (shown) {
       run.console().line(
           concat(all.empty() ? "" : "\n", "on ", target.device.to_string(), ", ",
@@ -167,7 +167,7 @@ ExitCode run_backends(const BackendsOptions& options) {
       run.console().print(table_of(rows));
     }
     all.insert(all.end(), rows.begin(), rows.end());
-    if (!run.fault().empty()) break;
+    if (!run.fault().empty() || run.stopped()) break;
   }
   run.write(
       kSchema, [&](Document& document) { document.list("rows", all); }, csv_of(all));

@@ -6,6 +6,7 @@
 
 #include "apps/common/output/text.h"
 #include "apps/lenslet/eval/eval.h"
+#include "framework/base/counted.h"
 
 namespace lenslet {
 
@@ -88,6 +89,7 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
   const Evaluation& evaluation = outcome.evaluation;
   const Interval interval = wilson_95(evaluation.correct, evaluation.count);
   console.line(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (evaluation.count == 0) return;  // interrupted, or the device failed
   if (!outcome.shares.empty()) console.line("shares:     " + describe_shares(outcome.shares), kLabel);
   if (!outcome.ranks.empty()) console.line("ranks:      " + describe_ranks(outcome.ranks), kLabel);
   console.line(
@@ -104,13 +106,14 @@ void print_eval(Console& console, const EvalOptions& options, const Session& ses
                kLabel);
   console.line(
       concat("throughput: ", format_rate(outcome.speed.images_per_s), " images/s from bytes to logits (",
-             format_time(outcome.speed.pass.median), " a pass, p10 ", format_time(outcome.speed.pass.p10),
-             ", p90 ", format_time(outcome.speed.pass.p90), ", ", outcome.speed.pass.samples, " passes), ",
+             format_time(outcome.speed.pass.median), " for all ", format_count(evaluation.count),
+             " images, p10 ", format_time(outcome.speed.pass.p10), ", p90 ",
+             format_time(outcome.speed.pass.p90), ", ", counted(outcome.speed.pass.samples, "run"), "), ",
              format_rate(outcome.speed.device_images_per_s), " images/s with the input on ",
              outcome.ranks.empty() ? session.device().to_string() : "the devices", " (",
-             format_time(outcome.speed.device_pass.median), " a pass, p10 ",
-             format_time(outcome.speed.device_pass.p10), ", p90 ", format_time(outcome.speed.device_pass.p90),
-             ")"),
+             format_time(outcome.speed.device_pass.median), " a pass of ", format_count(executable.batch()),
+             ", p10 ", format_time(outcome.speed.device_pass.p10), ", p90 ",
+             format_time(outcome.speed.device_pass.p90), ")"),
       kLabel);
   console.line(
       concat("set-up:     ", format_time(executable.build_ns()), " to build, first call ",

@@ -151,6 +151,7 @@ Table table_of(const std::vector<ClassRow>& classes) {
 void print(Console& console, const SampleScore& score, const Executable& executable) {
   const Interval interval = wilson_95(score.correct, score.count);
   console.line(concat("backends:   ", describe_backends(executable.plan())), kLabel);
+  if (score.count == 0) return;  // interrupted, or the device failed
   if (!score.shares.empty()) console.line("shares:     " + describe_shares(score.shares), kLabel);
   console.line(
       concat("accuracy:   ", format_count(score.correct), " of ", format_count(score.count), " = ",

@@ -107,15 +107,21 @@ class PictureFolders : public SampleSet {
     if (!choices_.labels.empty()) return choices_.labels;
     std::vector<std::string> numbers;
     for (int64_t c = 0; c < classes; ++c) numbers.push_back(std::to_string(c));
-    const bool numbered = std::all_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    const auto numbered = [&](const std::string& folder) {
       return std::find(numbers.begin(), numbers.end(), folder) != numbers.end();
-    });
-    if (numbered) return numbers;
-    if (static_cast<int64_t>(folders.size()) != classes)
+    };
+    const auto other = std::find_if_not(folders.begin(), folders.end(), numbered);
+    if (other == folders.end()) return numbers;
+    if (static_cast<int64_t>(folders.size()) != classes) {
+      if (std::any_of(folders.begin(), folders.end(), numbered))
+        throw DataError(concat(printable_excerpt(options_.data), ": the folder ", printable_excerpt(*other),
+                               " is no class of the network, which has the classes 0 to ", classes - 1,
+                               "; remove it, or give the names of all classes by --labels"));
       throw DataError(
           concat(printable_excerpt(options_.data), ": expected a folder for each of the ", classes,
                  " classes of the network, found ", folders.size(),
                  "; or name the folders by the numbers of their classes, or give the names by --labels"));
+    }
     alphabetical_ = true;
     return folders;
   }
@@ -157,7 +163,7 @@ class Arrays : public SampleSet {
           parse_npz(read_file(options.data, kMaxArrayBytes), shown, kMaxArrayBytes);
       if (arrays.size() != 2 || arrays.count(kInputs) == 0 || arrays.count(kLabels) == 0)
         throw DataError(concat(shown, ": expected the arrays inputs and labels, found ", arrays.size(),
-                               " arrays: numpy.savez(\"", shown, "\", inputs=x, labels=y)"));
+                               " arrays; save them by numpy.savez(\"set.npz\", inputs=x, labels=y)"));
       inputs_ = std::move(arrays.at(kInputs));
       labels = std::move(arrays.at(kLabels));
       inputs_name += concat(": ", kInputs);

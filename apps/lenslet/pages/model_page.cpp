@@ -5,6 +5,7 @@
 #include "apps/common/ceilings/ceilings.h"
 #include "apps/lenslet/pages/network_json.h"
 #include "apps/lenslet/pages/page.h"
+#include "apps/lenslet/pages/pass_profile.h"
 #include "apps/lenslet/pages/picture_page.h"
 #include "apps/lenslet/pages/still_page.h"
 #include "apps/lenslet/session/options.h"
@@ -17,6 +18,7 @@ PageMaker::~PageMaker() = default;
 
 ModelPage PageMaker::page(const std::shared_ptr<const ModelSetup>& model, const Picture& picture,
                           const std::string& name, int64_t batch) {
+  check_shown_batch(batch);  // before the ceilings are measured
   const CommonOptions options;
   const PictureOptions pictures;
   const Session session(options, model);

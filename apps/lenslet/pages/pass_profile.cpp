@@ -27,14 +27,14 @@ void load_random(Executable& executable) {
 
 void check_shown_batch(int64_t batch) {
   if (batch < 1 || batch > kMaxShownBatch)
-    throw DataError(concat("a batch here is 1 to ", kMaxShownBatch, ", found ", batch));
+    throw UsageError(concat("the batch must be 1 to ", kMaxShownBatch, ", found ", batch));
 }
 
 Json pass_profile(const PicturePage& picture_page, const std::string& backends, int64_t batch,
                   const Ceilings& ceilings) {
-  check_shown_batch(batch);
   const DeviceGuard guard(picture_page.session().device());
   return of_request([&] {
+    check_shown_batch(batch);
     Executable executable(picture_page.session().graph(), picture_page.build(backends, batch, true));
     load_random(executable);
     executable.run_checked();

@@ -14,7 +14,7 @@ namespace lenslet {
 /// person waits. Chosen by hand.
 inline constexpr int64_t kMaxShownBatch = 1024;
 
-/// Throws DataError for a batch that no page shows: below 1 or above kMaxShownBatch.
+/// Throws UsageError for a batch that no page shows: below 1 or above kMaxShownBatch.
 void check_shown_batch(int64_t batch);
 
 /// The member `profile` of a page: what `lenslet profile` measures of a pass with these backends, on random pictures.

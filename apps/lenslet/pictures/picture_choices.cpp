@@ -46,6 +46,10 @@ void note_equal_lines(const std::vector<std::string>& labels, const std::string&
 
 std::vector<std::string> read_labels(const std::string& path, int64_t classes) {
   const std::vector<uint8_t> bytes = read_file(path, kMaxLabelBytes);
+  if (std::find(bytes.begin(), bytes.end(), 0) != bytes.end())
+    throw DataError(
+        concat(printable_excerpt(path), ": expected UTF-8 text with a line for each of the ", classes,
+               " classes of the network, found a byte 0: a picture, a model or other binary data"));
   std::vector<std::string> labels;
   std::string line;
   const auto end_line = [&] {

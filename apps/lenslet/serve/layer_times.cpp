@@ -61,15 +61,15 @@ const BatchSamples& LayerTimes::samples() {
 }
 
 Json LayerTimes::profile(const std::string& backends, int64_t batch) {
-  check_shown_batch(batch);
+  of_request([&] { check_shown_batch(batch); });  // before the ceilings are measured
   return pass_profile(picture_page_, backends, batch, ceilings());
 }
 
 Json LayerTimes::compare(const std::string& layer, int64_t batch) {
-  check_shown_batch(batch);
   const Graph& graph = picture_page_.session().graph();
   const DeviceGuard guard(picture_page_.session().device());
   return of_request([&] {
+    check_shown_batch(batch);
     const auto node = static_cast<size_t>(&graph.node(layer) - graph.nodes().data());
     if (!graph.nodes()[node].layer)
       throw DataError(concat("'", layer, "' is the input; nothing computes it"));
@@ -101,10 +101,10 @@ Json LayerTimes::compare(const std::string& layer, int64_t batch) {
 }
 
 Json LayerTimes::tune(int64_t batch) {
-  check_shown_batch(batch);
   const DeviceGuard guard(picture_page_.session().device());
   const Graph& graph = picture_page_.session().graph();
   return of_request([&] {
+    check_shown_batch(batch);
     BuildOptions layered = picture_page_.build("", batch, true);
     layered.backends = BackendSpec();
     layered.batch = slice_samples(graph, layered);

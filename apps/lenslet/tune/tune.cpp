@@ -253,7 +253,7 @@ ExitCode run_tune(const TuneOptions& options) {
                             to_string(options.ends().input), " in, on ", session.describe_device()));
   run.on(session.device());
   try {
-    run.guard([&] {
+    run.guard([&] {  // after a signal, too, the finished rows are written
       if (!anything_may_run(options, session, report.batch)) run.leave_out_ceilings();
       run.take_ceilings();  // first: measuring them warms the clocks up, and every candidate is compared with them
       if (interrupted()) return;
@@ -262,8 +262,6 @@ ExitCode run_tune(const TuneOptions& options) {
       if (const std::string* const error = first_reason(report, row_status::kError))
         throw DeviceError(*error);
     });
-  } catch (const InterruptedError&) {
-    // The signal came while data or their answers were computed: the finished rows are written as usual.
   } catch (const UnavailableError& error) {
     write_tune_files(run, options, session, report);
     // A backend that computes wrong results is a failed check, not a missing backend.

@@ -73,6 +73,16 @@ constexpr BadInput kModels[] = {
     {"fused_plan",
      "lenslet profile --plan fused --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
      kUnavailable, "no whole-network plan"},
+    {"bytes_without_their_plan",
+     "lenslet profile --input uint8 --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
+     kUnavailable,
+     "--input uint8 needs the whole-network plan, which the model mean_pool does not have; leave out "
+     "--input"},
+    {"classes_without_their_plan",
+     "lenslet tune --output prediction --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
+     kUnavailable,
+     "--output prediction needs the whole-network plan, which the model mean_pool does not have; leave out "
+     "--output"},
     {"unknown_layer",
      "lenslet profile --backend conv1=direct --model " LENSLET_SOURCE_DIR "/tests/models/onnx/mean_pool.onnx",
      kUsage, "no layer 'conv1' in mean_pool|stem"},

@@ -64,8 +64,8 @@ constexpr BadInput kOutputs[] = {
      "lenslet bench --device cpu --data {dir}/data --json {dir}/data/t10k-labels-idx1-ubyte", kUsage,
      "--data and --json name the same file"},
     {"save_plan_is_plan",
-     "lenslet profile --device cpu --plan {dir}/w/good.safetensors --save-plan {dir}/w/good.safetensors",
-     kUsage, "--plan and --save-plan name the same file"},
+     "lenslet profile --device cpu --plan {dir}/plans/text.json --save-plan {dir}/plans/text.json", kUsage,
+     "--plan and --save-plan name the same file"},
     {"trace_is_weights",
      "lenslet profile --device cpu --weights {dir}/w/good.safetensors --trace w/good.safetensors", kUsage,
      "--weights and --trace name the same file"},
@@ -147,8 +147,10 @@ TEST(BadInput, AnOutputInNoFolderIsRefusedBeforeAnythingIsMeasured) {
         "{filter} --output"}) {
     const bool no_device = command.find("lenslet inspect") == 0 || command.find("lenslet report") == 0;
     const std::string device = command[0] == '{' || no_device ? "" : " --device cpu";
-    const ProgramRun run = expect_run(run_line(command + " {dir}/no/x.png" + device), kOutput, "",
-                                      "/no/x.png: cannot be written: No such file or directory");
+    const auto has = [&](const char* option) { return command.find(option) != std::string::npos; };
+    const std::string file = has("--save-plan") ? "/no/x.json" : has("show") ? "/no/x.html" : "/no/x.png";
+    const ProgramRun run = expect_run(run_line(command + " {dir}" + file + device), kOutput, "",
+                                      file + ": cannot be written: No such file or directory");
     EXPECT_EQ(run.out, "") << command;
   }
 }

@@ -199,7 +199,8 @@ std::optional<HttpResponse> Connection::refused_body() {
   if (request_->chunked())
     return context_.service.failure(411, "send the body with Content-Length, not in chunks");
   if (!request_->content_length() && request_->get().method() == http::verb::post)
-    return context_.service.failure(411, "the field Content-Length is missing");
+    return context_.service.failure(
+        411, "the field Content-Length is missing; without a body it is 0, which curl -d '' sends");
   if (!reserve(body_bytes_))
     return context_.service.failure(503, "too many bytes are being received; try again later");
   return std::nullopt;

@@ -139,7 +139,10 @@ class HttpServer::Listener {
     if (out_of_files(error)) throw boost::system::system_error(error);
     if (error)
       throw UsageError(concat("cannot listen at ", context_.options.address, " port ", context_.options.port,
-                              ": ", error.message(), "; --port 0 takes a free port"));
+                              ": ", error.message(),
+                              error == boost::system::errc::address_not_available
+                                  ? "; --host expects an address of this machine"
+                                  : "; --port 0 takes a free port"));
     const tcp::endpoint own = acceptor_.local_endpoint();
     const std::string address = own.address().to_string();
     url_ = concat("http://", own.address().is_v6() ? "[" + address + "]" : address, ":", own.port());

@@ -32,7 +32,7 @@ int64_t samples_of(const InferInput& input, const Signature& signature) {
   for (int i = 0; fits && i < sample.rank(); ++i) fits = shape[static_cast<size_t>(i) + 1] == sample[i];
   if (!fits || shape[0] < 1)
     throw DataError(concat("input '", signature.input, "' expects the shape ", expected_shape(sample),
-                           ", found ", shown(shape)));
+                           fits ? " with N of at least 1" : "", ", found ", shown(shape)));
   if (shape[0] > signature.max_samples)
     throw DataError(concat("a request has at most ", signature.max_samples,
                            " samples here (--max-queue), found ", shape[0]));
