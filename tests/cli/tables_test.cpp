@@ -76,7 +76,7 @@ std::vector<TableCommand> prepare_commands() {
            std::string("convbench sweep --sizes 8 --strides 1,2 --out-channels 3") + kShort + kept("sweep")},
           {"separable", std::string("convbench separable --channels 4 --sizes 8 --batch-size 1") + kShort +
                             kept("separable")},
-          {"filter", std::string("{filter} --filter edge") + kShort},
+          {"filter", "{filter} --filter edge --warmup-ms 0 --min-time-ms 1"},
           {"eval, classes", "{eval_of}/by_class --model {source}/tests/models/onnx/lenet5.onnx"},
           {"explain", "lenslet explain memory"},
           {"explain, all", "convbench explain"},
