@@ -124,7 +124,7 @@ TimeStats once(double ns) { return {1, ns, ns, ns, ns, ns}; }
 
 // Rows of a run that ended before there was a profile. `fault`: how the device failed; empty after a signal.
 std::vector<ResultRow> rows_without_profile(const Measured& measured, const std::string& fault) {
-  ResultRow why = plain_row("profile", {}, kInterrupted);
+  ResultRow why = plain_row("profile", {}, why_unmeasured());
   why.status = row_status::kSkipped;
   if (!measured.wrong.empty()) {
     why.status = row_status::kFailed;
