@@ -149,6 +149,7 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
   added->type_name(option.placeholder);
   if (!positional) {
     added->type_size(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    if (!option.repeated) added->expected(1);  // else the help ends its placeholder with "..."
   }
 }
 
