@@ -82,7 +82,7 @@ SHOWN = {
     "lenslet backends": r"shift_add",
     "shift_add_regress": r"\[  PASSED  \] [4-9] tests",
     "lenslet eval --plan layered": r"conv2=shift_add|conv2 +shift_add|shift_add",
-    "--math tf32": r"shift_add[^;]*: computes in fp32 only",
+    "--math tf32": r"shift_add[^;]* computes in fp32 only, not in tf32",
     "Reference/shift_add_lenet": r"\[  PASSED  \] 1 test",
     "explain shift_add": r"A backend of conv on the CPU: layers/conv/cpu/shift_add\.cpp",
     "Reference/shift_add_rgb3x3": r"\[  FAILED  \] .*AgreeWithTheReference/shift_add_rgb3x3",
