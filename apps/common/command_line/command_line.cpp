@@ -137,12 +137,15 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
       throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
     option.value->read(about, text);
   };
+  // Of two files one would be lost. Of other values the last one counts, so that a script's default can be replaced.
+  const bool once = !option.repeated && option.placeholder.rfind("FILE", 0) == 0;
   CLI::Option* const added = parser.add_option_function<std::vector<std::string>>(
       name,
-      [read, name, repeated = option.repeated](const std::vector<std::string>& values) {
-        if (!repeated && values.size() > 1)
+      [read, name, once, repeated = option.repeated](const std::vector<std::string>& values) {
+        if (once && values.size() > 1)
           throw UsageError(concat(name, " takes one value, found '", one_line(values[0]), "' and '",
                                   one_line(values[1]), "'; give it once"));
+        if (!repeated) return read(values.back());
         for (const std::string& value : values) read(value);
       },
       option.help);

@@ -51,8 +51,8 @@ class CommandLine {
     return {{{program_.commands.size() - 1, std::move(options)}}};
   }
 
-  /// `--name VALUE`, at most once. The help shows the member's initial value in brackets, unless the help
-  /// text itself ends with brackets.
+  /// `--name VALUE`; the last occurrence wins, but a FILE may be given once. The help shows the member's initial value
+  /// in brackets, unless the help text itself ends with brackets.
   template <typename Kind, typename Member, typename... Options>
   void option(const std::string& name, const Kind& kind, Member member, const std::string& help,
               const Commands<Options...>& commands) {
