@@ -137,7 +137,7 @@ void add_to_parser(CLI::App& parser, const std::string& command, const Option& o
       throw UsageError(concat(about, " expects ", option.placeholder, ", found an empty text"));
     option.value->read(about, text);
   };
-  // Of two files one would be lost. Of other values the last one counts, so that a script's default can be replaced.
+  // A file is given once, since one of two would be lost. Of other values the last counts: it may replace a default.
   const bool once = !option.repeated && option.placeholder.rfind("FILE", 0) == 0;
   CLI::Option* const added = parser.add_option_function<std::vector<std::string>>(
       name,
