@@ -88,7 +88,7 @@ void Console::print(const Table& table) {
   }
   add_new(explained_, fresh);
   if (fresh.empty()) return;
-  line("words of this table, `explain WORD` has more:");
+  line("words of this table; `explain WORD` has more:");
   for (const auto& [word, meaning] : legend_of(fresh)) line(concat("  ", word, ": ", meaning), 4);
 }
 

@@ -182,8 +182,9 @@ std::vector<ConvSpec> registry_specs(DeviceKind kind, const std::vector<std::str
 }
 
 void check_backends(const std::vector<std::string>& names, const BenchOptions& options) {
-  for (const std::string& name : names)
-    (void)find_conv_backend(choose_device(options.device).device.kind, name);
+  if (names.empty()) return;
+  const DeviceKind kind = choose_device(options.device).device.kind;
+  for (const std::string& name : names) (void)find_conv_backend(kind, name);
 }
 
 ExpectedGroup expected_group(const Conv2dProblem& problem, const std::vector<ConvSpec>& specs) {
