@@ -142,7 +142,7 @@ if [ "${#inputs[@]}" -gt 0 ] && grep -niE 'picture' "${inputs[@]}" /dev/null | g
   exit 1
 fi
 
-sizes='kernel_[hw]([^a-z]|$)|kernel (sizes?|height|width|does not fit)([^a-z]|$)|[0-9] ?[x×] ?[0-9] kernel'
+sizes='kernel_[hw]([^a-z]|$)|kernel (sizes?|height|width|does not fit)([^a-z]|$)|[0-9] ?(x|×) ?[0-9] kernel'
 # The changes name what earlier versions had.
 if grep -niE "$sizes" "${texts[@]}" /dev/null | grep -v '^CHANGELOG\.md:'; then
   echo '^ a convolution has filters (R x S) and a pooling windows; a kernel is a function or a prepared backend' >&2
